@@ -131,9 +131,13 @@ class EventRoute(Section):
     )
     work: EventWork | None = Field(None, description="Work of the agent; null: people ask for it.")
 
+    def takes(self, source: str) -> bool:
+        """Return whether the events of a source can take this route."""
+        return not self.source or source in self.source
+
     def matches(self, source: str, labels: Mapping[str, str]) -> bool:
         """Return whether an event of a source with these labels takes this route."""
-        return source in (self.source or (source,)) and all(
+        return self.takes(source) and all(
             any(fnmatchcase(labels.get(name, ""), pattern) for pattern in patterns)
             for name, patterns in self.match.items()
         )
@@ -152,6 +156,10 @@ class EventsConfig(Section):
     )
     routes: tuple[EventRoute, ...] = Field((), description="Routes; the first one that matches decides.")
     kept_days: Count = Field(7, ge=3, le=365, description="Days for which deliveries are stored.")
+
+    def has_route(self, source: str) -> bool:
+        """Return whether there is a route for a source."""
+        return any(route.takes(source) for route in self.routes)
 
     @field_validator("sources")
     @classmethod

@@ -18,33 +18,35 @@ MARKS: Final = {
     Status.NO_NEWS: "⚪",
     Status.RESOLVED: "🟢",
 }
+MAX_CARD: Final = 1_800
+"""Characters of a card, which is one message on every platform (Discord: 2,000)."""
 MAX_LISTED: Final = 8
 """Alerts that a card lists; further ones are counted."""
 MAX_DETAILS: Final = 300
 MAX_FACTS: Final = 20
 """Alerts that the agent is told."""
 MAX_LABELS: Final = 6
+MAX_LINKS: Final = 3
 HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
 
 
 def format_card(incident: Incident, texts: Texts) -> str:
     """Return the card of an incident. Every text of the source is shown as code, which makes no links."""
-    mark, state = MARKS[incident.status], texts(f"incident_{incident.status.value}")
-    head = texts("incident_head", number=incident.id, state=state)
-    lines = [f"{mark} {head} {quoted(incident.title or incident.key, 200)}"]
+    group, alerts = incident.group, _sorted(incident.group)
+    state = texts(f"incident_{incident.status.value}")
+    title = quoted(incident.title or incident.key, 200)
+    lines = [f"{MARKS[incident.status]} {texts('incident_head', number=incident.id, state=state)} {title}"]
     if incident.taken_as is not None and incident.taken_as is incident.status:
         key = f"incident_{incident.taken_as.value}_by"
         lines.append(texts(key, name=quoted(incident.taken_name or incident.taken_by or "?")))
-    lines += [fact for fact in (_describe(incident, texts), *_labels(incident.group)) if fact]
-    alerts = _sorted(incident.group)
-    if len(alerts) > 1 or incident.group.omitted:
-        lines += ["", *(_line(incident.group, one) for one in alerts[:MAX_LISTED])]
-        left = len(alerts) - MAX_LISTED + incident.group.omitted
+    lines += filter(None, [_describe(incident, texts), _labels(group)])
+    if len(alerts) > 1 or group.omitted:
+        lines += ["", *(_line(group, one) for one in alerts[:MAX_LISTED])]
+        left = len(alerts) - MAX_LISTED + group.omitted
         lines += [texts("incident_more", count=left)] if left > 0 else []
     elif alerts and alerts[0].report.text:
         lines += ["", quoted(alerts[0].report.text, MAX_DETAILS)]
-    links = _links(alerts, texts)
-    return "\n".join([*lines, *(["", links] if links else [])])
+    return "\n".join([*lines, *_links(alerts, texts, MAX_CARD - len("\n".join(lines)) - 2)])
 
 
 def format_news(incident: Incident, texts: Texts) -> str:
@@ -70,7 +72,7 @@ def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) 
     runbooks = dict.fromkeys(one.report.runbook for one in group.alerts.values() if one.report.runbook)
     lines += [f"runbook: {url}" for url in runbooks]
     lines += [
-        texts("incident_earlier", number=one.id, news=format_news(one, texts), date=f"{_date(one.opened_at)}")
+        texts("incident_earlier", number=one.id, news=format_news(one, texts), date=_date(one.opened_at))
         for one in earlier
     ]
     return "\n".join(lines)
@@ -117,7 +119,7 @@ def _line(group: Group, alert: Alert) -> str:
     return f"- {MARKS[group.status_of(alert)]} {quoted(alert.report.title or alert.report.key, 120)}"
 
 
-def _labels(group: Group) -> list[str]:
+def _labels(group: Group) -> str:
     """Return the labels that all alerts have in common."""
     labels = [one.report.labels for one in group.alerts.values()]
     common = {
@@ -125,16 +127,18 @@ def _labels(group: Group) -> list[str]:
         for name, value in (labels[0] if labels else {}).items()
         if name not in HIDDEN_LABELS and all(one.get(name) == value for one in labels)
     }
-    shown = [quoted(f"{name}={value}", 60) for name, value in list(common.items())[:MAX_LABELS]]
-    return [" ".join(shown)] if shown else []
+    return " ".join(quoted(f"{name}={value}", 60) for name, value in list(common.items())[:MAX_LABELS])
 
 
-def _links(alerts: list[Alert], texts: Texts) -> str:
-    """Return the links of the most urgent alert, each as its own address."""
+def _links(alerts: list[Alert], texts: Texts, most: int) -> list[str]:
+    """Return the lines with the links of the most urgent alert, those that fit into `most` characters."""
     if not alerts:
-        return ""
+        return []
     report = alerts[0].report
-    found = [(link.label, link.url) for link in report.links]
-    if report.runbook:
-        found.insert(0, ("runbook", report.runbook))
-    return " · ".join(f"{texts.label('link', label)}: <{url}>" for label, url in found[:3])
+    runbook = [("runbook", report.runbook)] if report.runbook else []
+    found = [*runbook, *((link.label, link.url) for link in report.links)]
+    shown = ""
+    for label, url in found[:MAX_LINKS]:
+        longer = f"{shown}{' · ' if shown else ''}{texts.label('link', label)}: <{url}>"
+        shown = longer if len(longer) <= most else shown
+    return ["", shown] if shown else []

@@ -14,7 +14,7 @@ FEATURE = Feature(
     tables=TABLES,
     commands=(INCIDENT,),
     routers=(router,),
-    jobs={"incidents": lambda core: core.part(IncidentCards).run(core.part(EventReceiver))},
+    jobs={"incidents": lambda core: core.part(IncidentCards).run(core.part(EventReceiver).find_timings)},
     person_data=IncidentData(),
     texts={"en": ENGLISH, "zh": CHINESE},
 )

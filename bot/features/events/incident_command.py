@@ -56,7 +56,7 @@ async def _show(call: Invocation, incident: Incident) -> Result:
 
 async def _change(call: Invocation, incident: Incident, status: Status | None) -> Result:
     core, texts = call.core, call.texts
-    timing = core.part(EventReceiver).timings.get(incident.source, Timing(0.0, 0.0))
+    timing = core.part(EventReceiver).find_timings().get(incident.source, Timing(0.0, 0.0))
     after = await core.db.transact(
         take_incident, incident.id, status, author_of(call.turn), timing, core.clock.now()
     )

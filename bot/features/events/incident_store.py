@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import orjson
 
-from bot.config.events import EventRoute
+from bot.config.events import EventRoute, EventWork
 from bot.domain import ChatKind, ReplyAddress
 from bot.features.events.alerts import AlertSeverity, Event, Group, Status
 from bot.features.events.sources.base import EventRequest
 from bot.features.events.tables import decode_group, encode_group
 from bot.store.audit import Actor
-from bot.store.connection import Connection, sql
+from bot.store.connection import OPEN, Connection, sql
 
 REOPENS_WITHIN: Final = 24 * 3600.0
 """Seconds after its end within which the same problem opens its incident again, not another one."""
@@ -24,22 +24,17 @@ BURST_QUIET: Final = 15.0
 BURST_LASTS: Final = 60.0
 """Seconds without news after which the agent starts on an incident, and after which it does anyway."""
 BATCH: Final = 50
-LAST_ID: Final = (1 << 31) - 1
 MAX_ALERTS: Final = 2_000
 """Alerts that are kept of a group, ended ones included."""
 _COLUMNS: Final = (
     "id, source, account, chat, chat_kind, topic, group_key, title, status, severity, state, opened_at,"
     " changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id, card_turn, announced,"
-    " announce_at, revision, work_since, work_at"
+    " announce_at, revision, work_since, work_at, work"
 )
 # Record a delivery; nothing is returned if it is known.
 ADD_DELIVERY = sql(
     """INSERT INTO event_deliveries (source, key, at, headers, body) VALUES (:source, :key, :at, :headers,
     :body) ON CONFLICT (source, key) DO NOTHING RETURNING key"""
-)
-LIST_DELIVERIES = sql(
-    """SELECT source, key, at, headers, body FROM event_deliveries WHERE source = :source AND at >= :since
-    ORDER BY at, key LIMIT :limit"""
 )
 LAST_DELIVERIES = sql(
     """SELECT source, MAX(at) AS last, COUNT(*) AS number FROM event_deliveries WHERE at >= :since
@@ -52,15 +47,19 @@ FIND_INCIDENT = sql(
     AND source = :source AND group_key = :group ORDER BY id DESC LIMIT 1"""
 )
 GET_INCIDENT = sql(f"SELECT {_COLUMNS} FROM incidents WHERE id = :id")
-LIST_INCIDENTS = sql(
-    f"""SELECT {_COLUMNS} FROM incidents WHERE id < :before AND opened_at > 0 ORDER BY id DESC
-    LIMIT :limit"""
-)
 LIST_CHAT_INCIDENTS = sql(
-    f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND id < :before
-    AND opened_at > 0 ORDER BY id DESC LIMIT :limit"""
+    f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND opened_at > 0
+    ORDER BY id DESC LIMIT :limit"""
 )
-LIST_OUTDATED = sql(f"SELECT {_COLUMNS} FROM incidents WHERE outdated = 1 ORDER BY id LIMIT :limit")
+# List the incidents whose card is outdated, without those whose card is being delivered: their account may be
+# away, and must not hold up others.
+LIST_OUTDATED = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE outdated = 1 AND NOT EXISTS (SELECT 1 FROM turns t
+    WHERE t.id = incidents.card_turn AND t.state IN {OPEN}) ORDER BY id LIMIT :limit"""
+)
+FIND_OUTDATED = sql("SELECT 1 FROM incidents WHERE outdated = 1 LIMIT 1")
+# Leave an incident alone until its next event.
+SHELVE_INCIDENT = sql("UPDATE incidents SET outdated = 0, announce_at = 0, work_at = 0 WHERE id = :id")
 LIST_UNSETTLED = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE settle_at > 0 AND settle_at <= :now ORDER BY settle_at
     LIMIT :limit"""
@@ -84,16 +83,17 @@ NEXT_ANNOUNCEMENT = sql("SELECT MIN(announce_at) FROM incidents WHERE announce_a
 ADD_INCIDENT = sql(
     """INSERT INTO incidents (source, account, chat, chat_kind, topic, group_key, title, status, severity,
     state, opened_at, changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id,
-    card_turn, announced, announce_at, outdated, revision, work_since, work_at) VALUES (:source, :account,
+    card_turn, announced, announce_at, outdated, revision, work_since, work_at, work)
+    VALUES (:source, :account,
     :chat, :chat_kind, :topic, :group_key, :title, :status, :severity, :state, :opened_at, :changed_at,
     :heard_at, :settle_at, :taken_as, :taken_by, :taken_name, 0, 0, '', :announce_at, :outdated, 0,
-    :work_since, :work_at) RETURNING id"""
+    :work_since, :work_at, :work) RETURNING id"""
 )
 SAVE_INCIDENT = sql(
     """UPDATE incidents SET title = :title, status = :status, severity = :severity, state = :state,
     opened_at = :opened_at, changed_at = :changed_at, heard_at = :heard_at, settle_at = :settle_at,
     taken_as = :taken_as, taken_by = :taken_by, taken_name = :taken_name, announce_at = :announce_at,
-    work_since = :work_since, work_at = :work_at,
+    work_since = :work_since, work_at = :work_at, work = :work,
     revision = revision + 1, outdated = CASE WHEN :outdated = 1 THEN 1 ELSE outdated END WHERE id = :id"""
 )
 ADD_CHANGE = sql(
@@ -147,6 +147,7 @@ class Incident:
     revision: int = 0
     work_since: float = 0.0
     work_at: float = 0.0
+    work: EventWork | None = None
 
     @property
     def is_ended(self) -> bool:
@@ -164,31 +165,40 @@ class IncidentChange:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class RoutedEvent:
+    """An event by its key in the ledger. Its parts are incidents of their own, each with its route."""
+
+    key: str
+    parts: Sequence[tuple[Event, EventRoute]] = ()
+
+
 def record_delivery(
     connection: Connection,
     source: str,
-    delivery: EventRequest,
-    events: Sequence[tuple[Event, EventRoute]],
+    request: EventRequest,
+    events: Sequence[RoutedEvent],
     timing: Timing,
     now: float,
     *,
-    key: str,
-    has_id: bool,
+    has_ids: bool,
 ) -> bool:
-    """Store a delivery and change the incidents of its events. Return False if it was stored before.
+    """Store a request by its events, and change their incidents. Return False if all are known.
 
-    `has_id`: its key is an id, so that a stored one is a repetition; the same content may be news.
+    `has_ids`: the keys are ids, so that a stored one is a repetition; the same content may be news.
     """
-    row = {
-        "source": source,
-        "key": key,
-        "at": now,
-        "headers": orjson.dumps(dict(delivery.headers)).decode(),
-        "body": delivery.body.decode(errors="replace"),
+    content = {
+        "headers": orjson.dumps(dict(request.headers)).decode(),
+        "body": request.body.decode(errors="replace").replace("\0", ""),
     }
-    is_new = connection.execute(ADD_DELIVERY, row).first() is not None
-    for event, route in events if is_new or not has_id else ():
-        apply_event(connection, source, in_order(event, now), route, timing, now)
+    is_new = False
+    for event in events:
+        row = {"source": source, "key": event.key, "at": now, **content}
+        is_known = connection.execute(ADD_DELIVERY, row).first() is None
+        # Further events of a batch have the body of the first.
+        content, is_new = dict.fromkeys(content, ""), is_new or not is_known
+        for part, route in () if is_known and has_ids else event.parts:
+            apply_event(connection, source, in_order(part, now), route, timing, now)
     return is_new
 
 
@@ -222,7 +232,8 @@ def apply_event(
     after = derive_state(replace(known, group=group, heard_at=now), timing, now)
     if route.work and is_news and after.status is Status.FIRING:
         since = known.work_since or now
-        after = replace(after, work_since=since, work_at=min(since + BURST_LASTS, now + BURST_QUIET))
+        at = min(since + BURST_LASTS, now + BURST_QUIET)
+        after = replace(after, work_since=since, work_at=at, work=route.work)
     if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
         # Another incident, which knows what was reported before: that may still arrive late.
         known = replace(
@@ -301,7 +312,8 @@ def save_incident(
         "opened_at": after.opened_at,
         "announce_at": _announce_at(before, after, now, actor),
         "work_since": after.work_since,
-        "work_at": after.work_at,
+        "work_at": 0.0 if after.is_ended else after.work_at,
+        "work": after.work.model_dump_json() if after.work else "",
         "taken_as": after.taken_as.value if after.taken_as else "",
         "taken_by": after.taken_by,
         "taken_name": after.taken_name,
@@ -369,7 +381,7 @@ def purge_deliveries(connection: Connection, before: float) -> None:
 
 def list_chat_incidents(connection: Connection, account: str, chat: str, limit: int) -> list[Incident]:
     """Return the incidents of a chat, the newest first."""
-    where = {"account": account, "chat": chat, "before": LAST_ID, "limit": limit}
+    where = {"account": account, "chat": chat, "limit": limit}
     return [decode_incident(row) for row in connection.execute(LIST_CHAT_INCIDENTS, where).all()]
 
 
@@ -409,8 +421,18 @@ def list_unannounced(connection: Connection, now: float) -> tuple[list[Incident]
 
 
 def list_outdated(connection: Connection) -> list[Incident]:
-    """Return incidents whose card has to be posted or changed."""
+    """Return incidents whose card has to be posted or changed, and can be now."""
     return [decode_incident(row) for row in connection.execute(LIST_OUTDATED, {"limit": BATCH}).all()]
+
+
+def has_outdated(connection: Connection) -> bool:
+    """Return whether a card has to be posted or changed."""
+    return connection.execute(FIND_OUTDATED).first() is not None
+
+
+def shelve_incident(connection: Connection, incident: Incident) -> None:
+    """Leave an incident alone until its next event, since its account is not configured."""
+    connection.execute(SHELVE_INCIDENT, {"id": incident.id})
 
 
 def decode_incident(row: Any) -> Incident:
@@ -438,4 +460,5 @@ def decode_incident(row: Any) -> Incident:
         revision=row.revision,
         work_since=row.work_since,
         work_at=row.work_at,
+        work=EventWork.model_validate_json(row.work) if row.work else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -18,7 +18,12 @@ from bot.features.events.credentials import (
     Signature,
     standard_webhooks,
 )
-from bot.features.events.incident_store import Timing, list_last_deliveries, record_delivery
+from bot.features.events.incident_store import (
+    RoutedEvent,
+    Timing,
+    list_last_deliveries,
+    record_delivery,
+)
 from bot.features.events.incidents import IncidentCards
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
 from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent, digest_of
@@ -146,44 +151,35 @@ class EventReceiver:
             self._config = config
         return self._sources
 
-    @property
-    def timings(self) -> Mapping[str, Timing]:
+    def find_timings(self) -> Mapping[str, Timing]:
         """Return the times of the sources by their names."""
         return {name: source.timing for name, source in self.sources.items()}
 
-    def read(self, source: Source, delivery: EventRequest) -> tuple[Sequence[tuple[Event, EventRoute]], str]:
-        """Return the events of a request that have a route, and the key of the request in the ledger. Raises
-        UnreadableEvent.
-        """
-        events = source.kind.read(delivery)
-        routed = [
-            (part, route)
-            for event in events
-            if (route := route_event(self._core.config.events, source.name, event)) is not None
-            for part in split_event(event, route)
-        ]
-        return routed, " ".join(event.id for event in events) or digest_of(delivery.body.hex())
+    def read(self, source: Source, request: EventRequest) -> list[RoutedEvent]:
+        """Return the events of a request; one without parts if it tells nothing. Raises UnreadableEvent."""
+        events = [self._route(source, event) for event in source.kind.read(request)]
+        return events or [RoutedEvent(digest_of(request.body.hex()))]
 
-    async def record(self, source: Source, delivery: EventRequest) -> bool:
-        """Store a request and fold its events. Return False if it was stored before.
+    def _route(self, source: Source, event: Event) -> RoutedEvent:
+        route = route_event(self._core.config.events, source.name, event)
+        parts = [] if route is None else [(part, route) for part in split_event(event, route)]
+        return RoutedEvent(event.id, parts)
 
-        Raises UnreadableEvent and StoreError.
-        """
-        events, key = self.read(source, delivery)
-        kept = {name: text for name, text in delivery.headers.items() if name.startswith(KEPT_HEADERS)}
-        is_new = await self._core.db.transact(
+    async def record(self, source: Source, request: EventRequest) -> None:
+        """Store a request and fold its events. Raises UnreadableEvent and StoreError."""
+        events = self.read(source, request)
+        kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
+        await self._core.db.transact(
             record_delivery,
             source.name,
-            EventRequest(kept, delivery.body, delivery.method),
+            EventRequest(kept, request.body),
             events,
             source.timing,
             self._core.clock.now(),
-            key=key,
-            has_id=source.kind.has_ids,
+            has_ids=source.kind.has_ids,
         )
-        if events:
+        if any(event.parts for event in events):
             self._core.part(IncidentCards).wake()
-        return is_new
 
 
 class EventSourceInfo(BaseModel):
@@ -213,13 +209,13 @@ async def list_event_sources(services: Services) -> EventSources:
     """List the event sources and when they sent something last."""
     known = services.core.part(EventReceiver).sources
     last = await services.db.transact(list_last_deliveries, services.clock.now() - DAY)
-    routes = services.core.config.events.routes
+    config = services.core.config.events
     shown = [
         EventSourceInfo(
             name=name,
             type=source.kind.name,
             path=f"/events/{name}",
-            has_route=any(name in (route.source or (name,)) for route in routes),
+            has_route=config.has_route(name),
             last=last[name][0] if name in last else None,
             deliveries=last[name][1] if name in last else 0,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
     sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
     proof = source.credential.prove(sample.body, now) if source.credential else {}
     answer = _call(
-        sample.method,
+        "POST",
         f"{service.url}/events/{name}",
         headers={**sample.headers, **proof},
         content=sample.body,
@@ -67,18 +67,14 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
     if answer.status_code != HTTPStatus.ACCEPTED:
         print(f"roebot events: {answer.status_code} {_detail(answer)}", file=sys.stderr)
         return 1
-    routed = any(name in (route.source or (name,)) for route in config.routes)
-    where = (
-        "see the chat of its route"
-        if routed
-        else "but no route takes its events; add one under events.routes"
-    )
+    missing = "but no route takes its events; add one under events.routes"
+    where = "see the chat of its route" if config.has_route(name) else missing
     print(f"The service accepted the test event of {name}; {where}.")
     return 0
 
 
-def find_silent_sources(folder: Path) -> Iterator[Finding]:
-    """Report the sources whose events no route takes."""
+def check_home(folder: Path) -> Iterator[Finding]:
+    """Check the routes in the configuration of a data directory, if it can be loaded."""
     try:
         events = configuration(None, folder).config.events
     except ConfigErrors:
@@ -89,7 +85,7 @@ def find_silent_sources(folder: Path) -> Iterator[Finding]:
 def check_routes(events: EventsConfig) -> Iterator[Finding]:
     """Report the sources whose events no route takes."""
     for name in events.sources:
-        if any(name in (route.source or (name,)) for route in events.routes):
+        if events.has_route(name):
             yield Finding(True, f"events: {name} has a route")
         else:
             yield Finding(None, f"events: no route takes what {name} sends; add one under events.routes")
@@ -102,10 +98,10 @@ def _find_service(home: Path) -> RunningService:
     return service
 
 
-def _call(method: str, url: str, **more: object) -> httpx.Response:
+def _call(method: str, url: str, headers: Mapping[str, str], content: bytes | None = None) -> httpx.Response:
     try:
         with httpx.Client(trust_env=False, timeout=SECONDS) as client:
-            return client.request(method, url, **more)  # type: ignore[arg-type]
+            return client.request(method, url, headers=headers, content=content)
     except httpx.HTTPError as error:
         raise StartError(f"the service does not respond: {error}") from error
 

@@ -51,6 +51,7 @@ INCIDENTS: Final = Table(
     Column("revision", Integer, nullable=False),
     Column("work_since", Float, nullable=False),
     Column("work_at", Float, nullable=False),
+    Column("work", Text, nullable=False),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
     Index("incidents_outdated", "outdated"),
     Index("incidents_settle_at", "settle_at"),
@@ -62,7 +63,8 @@ INCIDENTS: Final = Table(
 - `settle_at`: when its state changes without news (0.0: never).
 - `outdated`: 1 if the card has to be changed; `revision` counts the changes.
 - `announced`: the state that the chat was told last; `announce_at` is when it is told the next (0.0: never).
-- `work_at`: when the agent starts on it (0.0: never); `work_since` is that of the first event for it.
+- `work_at`: when the agent starts on it (0.0: never); `work_since` is that of the first event for it, `work`
+  what its route says about it.
 - `taken_as`: the state that a person gave it ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(

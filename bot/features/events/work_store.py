@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.config.events import EventWork, event_app
+from bot.config.events import event_app
 from bot.domain import APP_PREFIX, Quotation, QuotationKind, Sender
-from bot.features.events.card_store import FIND_CARD
+from bot.features.events.card_store import FIND_CARD, FIND_OPEN_CARD
 from bot.features.events.incident_store import Incident
 from bot.store.connection import Connection, encode_quotations, encode_sender, sql
 from bot.store.meters import INCREMENT_METER
@@ -25,17 +25,11 @@ COUNT_STARTS = sql(
 )
 
 
-def drop_work(connection: Connection, incident: Incident) -> None:
-    """Forget that the agent should start on an incident."""
-    connection.execute(MARK_STARTED, {"id": incident.id, "work_at": incident.work_at})
-
-
 @dataclass(frozen=True, slots=True)
 class WorkStart:
-    """What the agent is asked about an incident: a task, and a quotation with what is known."""
+    """Work on an incident. `facts` are what is known about it, for a quotation."""
 
     incident: Incident
-    work: EventWork
     facts: str
     platform: str
     model: str = ""
@@ -45,20 +39,24 @@ class WorkStart:
 def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTurn | None:
     """Open the turn in which the agent works on an incident, below its card.
 
-    Return None if it was opened before, there is no card, or the chat has used up its starts.
+    Return None if it was opened before, the card is not posted (then work waits, unless it can't be), or the
+    chat has used up its starts.
     """
-    incident, address = start.incident, start.incident.address
+    incident, address, work = start.incident, start.incident.address, start.incident.work
+    turn = {"turn": incident.card_turn}
+    card = connection.execute(FIND_CARD, turn).first()
+    if card is None and connection.execute(FIND_OPEN_CARD, turn).first() is not None:
+        return None
     mark = {"id": incident.id, "work_at": incident.work_at}
-    card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
-    if card is None or connection.execute(MARK_STARTED, mark).first() is None:
+    if connection.execute(MARK_STARTED, mark).first() is None or card is None or work is None:
         return None
     scope = f"events:{address.account}:{address.chat}"
     counted = {"scope": scope, "since": now - HOUR, "now": now}
-    if int(connection.execute(COUNT_STARTS, counted).scalar_one()) >= start.work.per_hour:
+    if int(connection.execute(COUNT_STARTS, counted).scalar_one()) >= work.per_hour:
         return None
     connection.execute(INCREMENT_METER, {"scope": scope, "start": now})
     topic = card.platform_id if start.in_thread else address.topic
-    turn = open_turn(
+    opened = open_turn(
         connection,
         incident.conversation,
         TurnKind.CHAT,
@@ -76,7 +74,7 @@ def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTu
             "event_id": f"{APP_PREFIX}{app}:{incident.id}:{incident.work_at}",
             "message_id": "",
             "sender": encode_sender(Sender(app, incident.source, is_bot=True)),
-            "text": start.work.task,
+            "text": work.task,
             "attachments": "",
             "quotations": encode_quotations([Quotation(QuotationKind.CARD, start.facts, incident.source)]),
             "mentions": "",
@@ -85,5 +83,5 @@ def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTu
             "now": now,
         },
     ).scalar_one()
-    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
-    return OpenedTurn(turn, incident.conversation, TurnKind.CHAT)
+    connection.execute(SET_INBOUND_TURN, {"turn": opened, "id": inbound})
+    return OpenedTurn(opened, incident.conversation, TurnKind.CHAT)

@@ -28,7 +28,7 @@ class _Alert(base.Payload):
     starts_at: base.Instant = Field(alias="startsAt")
     ends_at: base.Instant = Field(0, alias="endsAt")
     generator_url: str = Field("", alias="generatorURL")
-    fingerprint: base.Line = ""
+    fingerprint: base.Key = ""
     silence_url: str = Field("", alias="silenceURL")
     dashboard_url: str = Field("", alias="dashboardURL")
     panel_url: str = Field("", alias="panelURL")
@@ -36,9 +36,9 @@ class _Alert(base.Payload):
 
 class _Message(base.Payload):
     version: base.Line
-    group_key: str = Field(alias="groupKey")
+    group_key: base.Key = Field(alias="groupKey")
     alerts: list[Any]
-    truncated: int = Field(0, alias="truncatedAlerts", ge=0)
+    truncated: base.Number = Field(0, alias="truncatedAlerts")
     group_labels: base.Labels = Field(default_factory=dict, alias="groupLabels")
     common_labels: base.Labels = Field(default_factory=dict, alias="commonLabels")
     common_annotations: base.Labels = Field(default_factory=dict, alias="commonAnnotations")
@@ -131,9 +131,9 @@ def sample_notification(version: str) -> Callable[[float, float | None], base.Ev
 
 SIGN: Final = hex_signature("x-grafana-alerting-signature")
 ALERTMANAGER: Final = base.SourceKind(
-    "alertmanager", "Alertmanager", read, sample_notification("4"), has_ids=False, quiet_after=8.5 * 3600
+    "alertmanager", read, sample_notification("4"), has_ids=False, quiet_after=8.5 * 3600
 )
 """It repeats what fires after `repeat_interval`, four hours by default, tested once in a group interval."""
 GRAFANA: Final = base.SourceKind(
-    "grafana", "Grafana", read, sample_notification("1"), SIGN, has_ids=False, quiet_after=8.5 * 3600
+    "grafana", read, sample_notification("1"), SIGN, has_ids=False, quiet_after=8.5 * 3600
 )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.errors import RoebotError
 from bot.features.events.alerts import AlertLink, AlertReport, AlertSeverity, Event
@@ -23,8 +23,13 @@ MAX_LABELS: Final = 60
 """Characters of a title or a label's value, characters of a text, and labels that are kept of an alert."""
 MAX_REPORTS: Final = 1_000
 """Alerts that are read from one event; further ones count as left out."""
+MAX_URL: Final = 2_000
+MAX_INT: Final = (1 << 63) - 1
+"""Largest number that databases and orjson can store; as nanoseconds, it is in the year 2262."""
 _BREAKS: Final = re.compile(r"\s+")
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# Control characters and halves of surrogate pairs, which JSON can hold and databases can't.
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NOT_IN_URLS: Final = re.compile(r"[\s<>\"`\\\x00-\x1f\x7f\ud800-\udfff]")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|z|[+-]\d\d:?\d\d)?")
 _SEVERITIES: Final = {
     **dict.fromkeys(
@@ -44,11 +49,10 @@ class UnreadableEvent(RoebotError):
 
 @dataclass(frozen=True, slots=True)
 class EventRequest:
-    """A request of a source. Header names are in lower case; `method` is in upper case."""
+    """A request of a source. Header names are in lower case."""
 
     headers: Mapping[str, str]
     body: bytes
-    method: str = "POST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,6 @@ class SourceKind:
     """
 
     name: str
-    title: str
     read: Callable[[EventRequest], Sequence[Event]]
     sample: Callable[[float, float | None], EventRequest]
     credentials: Callable[[Sequence[str]], Credential] | None = None
@@ -76,6 +79,12 @@ class SourceKind:
 def line(value: object) -> str:
     """Return a value as one bounded line."""
     return shorten(_BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip(), MAX_LINE)
+
+
+def identifier(value: object) -> str:
+    """Return a value as a bounded key; a longer one ends with its digest."""
+    text = _BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip()
+    return text if len(text) <= MAX_LINE else f"{text[:200]} {digest_of(text)}"
 
 
 def paragraphs(value: object) -> str:
@@ -110,12 +119,15 @@ def read_time(value: str | None) -> int:
     moment = datetime.fromisoformat(f"{found[1].upper()}{(found[3] or 'Z').upper()}")
     if moment.year < 1970:
         return 0
-    return int(moment.timestamp()) * 1_000_000_000 + int((found[2] or "0")[:9].ljust(9, "0"))
+    nanoseconds = int(moment.timestamp()) * 1_000_000_000 + int((found[2] or "0")[:9].ljust(9, "0"))
+    return min(nanoseconds, MAX_INT)
 
 
+Number = Annotated[int, Field(ge=0, le=MAX_INT)]
 Instant = Annotated[
-    int, BeforeValidator(lambda value: read_time(value) if isinstance(value, str | None) else value)
+    Number, BeforeValidator(lambda value: read_time(value) if isinstance(value, str | None) else value)
 ]
+Key = Annotated[str, BeforeValidator(identifier)]
 Line = Annotated[str, BeforeValidator(line)]
 Paragraphs = Annotated[str, BeforeValidator(paragraphs)]
 
@@ -155,7 +167,7 @@ def read_payload(model: type[P], value: Any) -> P:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "the body"
-        raise UnreadableEvent(f"{field}: {first['msg']}.") from None
+        raise UnreadableEvent(line(f"{field}: {first['msg']}.")) from None
 
 
 def find_severity(*values: object) -> AlertSeverity | None:
@@ -171,7 +183,8 @@ def present(labels: Mapping[str, str | None]) -> dict[str, str]:
 
 def unix_seconds(value: str) -> int:
     """Return seconds since the epoch as nanoseconds; 0 if the text is no such number."""
-    return int(value) * 1_000_000_000 if value.isascii() and value.isdigit() and len(value) < 12 else 0
+    is_number = value.isascii() and value.isdigit() and len(value) < 12
+    return min(int(value) * 1_000_000_000, MAX_INT) if is_number else 0
 
 
 def keep_links(links: Iterable[tuple[str, object]]) -> tuple[AlertLink, ...]:
@@ -180,14 +193,14 @@ def keep_links(links: Iterable[tuple[str, object]]) -> tuple[AlertLink, ...]:
 
 
 def web_url(value: object) -> str:
-    """Return a value if it is a URL of a web page, otherwise ""."""
+    """Return a value if it is a URL of a web page that is safe within a text, otherwise ""."""
     text = str(value or "").strip()
     try:
         parts = urlsplit(text)
     except ValueError:
         return ""
-    is_page = parts.scheme in ("http", "https") and bool(parts.netloc) and not _BREAKS.search(text)
-    return text if is_page and len(text) <= MAX_TEXT else ""
+    is_page = parts.scheme in ("http", "https") and bool(parts.netloc) and not _NOT_IN_URLS.search(text)
+    return text if is_page and len(text) <= MAX_URL else ""
 
 
 def digest_of(*parts: object) -> str:

@@ -45,7 +45,7 @@ def cloudevents(mapping: FieldMap) -> base.SourceKind:
         }
         return base.make_request(event, {"content-type": f"{_TYPE}+json"})
 
-    return base.SourceKind("cloudevents", "CloudEvents", read, sample)
+    return base.SourceKind("cloudevents", read, sample)
 
 
 def _unpack(delivery: base.EventRequest) -> list[Any]:

@@ -39,10 +39,10 @@ _STATUSES: Final = {
 
 
 class _Body(base.Payload):
-    id: base.Line
+    id: base.Key
     transition: base.Line
-    cycle: base.Line = ""
-    aggregate: base.Line = ""
+    cycle: base.Key = ""
+    aggregate: base.Key = ""
     alert: base.Line = ""
     scope: base.Line = ""
     type: base.Line = ""
@@ -63,7 +63,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
         raise base.UnreadableEvent("id: the payload has to be sent by Datadog, which replaces $ID.")
     if body.transition not in _STATUSES:
         return []
-    group = body.cycle or body.aggregate or f"{body.alert} {body.scope}".strip()
+    group = body.cycle or body.aggregate or base.identifier(f"{body.alert} {body.scope}")
     if not group:
         raise base.UnreadableEvent("cycle, aggregate or alert: one of them has to have a value.")
     facts = {"alert": body.alert, "scope": body.scope, "metric": body.metric, "host": body.host}
@@ -90,4 +90,4 @@ def sample(began: float, ended: float | None) -> base.EventRequest:
     return base.make_request({**empty, **given, "title": "This is a test of Roebot", "priority": "P4"})
 
 
-DATADOG: Final = base.SourceKind("datadog", "Datadog", read, sample)
+DATADOG: Final = base.SourceKind("datadog", read, sample)

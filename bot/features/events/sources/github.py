@@ -16,7 +16,7 @@ _FAILED: Final = {"failure", "timed_out", "startup_failure", "error"}
 
 
 class _Named(base.Payload):
-    id: int = 0
+    id: base.Number = 0
     name: base.Line = ""
     login: base.Line = ""
     full_name: base.Line = ""
@@ -25,16 +25,16 @@ class _Named(base.Payload):
 class _Item(base.Payload):
     """A run, a deployment or its status, an issue or a pull request: each has some of these fields."""
 
-    id: int = 0
-    number: int = 0
+    id: base.Number = 0
+    number: base.Number = 0
     name: base.Line = ""
     title: base.Line = ""
     body: base.Paragraphs = ""
     state: base.Line = ""
     conclusion: base.Line = ""
-    workflow_id: int = 0
+    workflow_id: base.Number = 0
     head_branch: base.Line = ""
-    run_attempt: int = 1
+    run_attempt: base.Number = 1
     display_title: base.Line = ""
     ref: base.Line = ""
     task: base.Line = ""
@@ -80,7 +80,11 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
     labels = {**facts, "sender": body.sender.login, **report.labels}
     # Two hooks of a repository may deliver the same thing under one id.
     hook, guid = (delivery.headers.get(f"x-github-{part}", "") for part in ("hook-id", "delivery"))
-    key = f"{hook}:{guid}" if guid else base.digest_of(name, delivery.body.decode(errors="replace"))
+    key = (
+        base.identifier(f"{hook}:{guid}")
+        if guid
+        else base.digest_of(name, delivery.body.decode(errors="replace"))
+    )
     title = f"{body.repository.full_name}: {report.title}"
     return [Event(key, f"{body.repository.id}/{group}", title, (report,), labels)]
 
@@ -167,4 +171,4 @@ def sample(began: float, ended: float | None) -> base.EventRequest:
 
 
 SIGN: Final = hex_signature("x-hub-signature-256", prefix="sha256=")
-GITHUB: Final = base.SourceKind("github", "GitHub", read, sample, SIGN)
+GITHUB: Final = base.SourceKind("github", read, sample, SIGN)

@@ -40,19 +40,18 @@ class FieldMap:
 
         Raises UnreadableEvent.
         """
-        key = base.line(find_path(value, self.id)) or key or base.digest_of(value)
-        group = base.line(find_path(value, self.group)) or group or key
+        key = base.identifier(find_path(value, self.id) or key or base.digest_of(value))
+        group = base.identifier(find_path(value, self.group) or group or key)
         word = base.line(find_path(value, self.status)).lower()
-        at = self._read_time(find_path(value, self.time))
-        labels = base.keep_labels({name: find_path(value, path) for name, path in self.labels.items()})
+        labels = {name: base.line(find_path(value, path)) for name, path in self.labels.items()}
         report = AlertReport(
             key=group,
             status=self._status(word),
-            sequence=at,
+            sequence=self._read_time(find_path(value, self.time)),
             title=base.line(find_path(value, self.title)),
             text=base.paragraphs(find_path(value, self.text)),
             severity=base.find_severity(find_path(value, self.severity)),
-            labels={name: text for name, text in labels.items() if text},
+            labels=base.present(labels),
             links=base.keep_links([("source", find_path(value, self.link))]),
             runbook=base.web_url(find_path(value, self.runbook)),
         )
@@ -116,4 +115,4 @@ def generic(mapping: FieldMap) -> base.SourceKind:
     def sample(began: float, ended: float | None) -> base.EventRequest:
         return base.make_request(mapping.sample(began, ended))
 
-    return base.SourceKind("generic", "JSON", read, sample)
+    return base.SourceKind("generic", read, sample)

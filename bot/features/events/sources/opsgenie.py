@@ -24,20 +24,20 @@ _STATUSES: Final = {
 
 
 class _Alert(base.Payload):
-    id: base.Line = Field(alias="alertId")
-    alias: base.Line = ""
+    id: base.Key = Field(alias="alertId")
+    alias: base.Key = ""
     message: base.Line = ""
     description: base.Paragraphs = ""
     entity: base.Line = ""
     source: base.Line = ""
     priority: base.Line = ""
     tags: tuple[base.Line, ...] = ()
-    created_at: int = Field(0, alias="createdAt", ge=0)
-    updated_at: int = Field(0, alias="updatedAt", ge=0)
+    created_at: base.Number = Field(0, alias="createdAt")
+    updated_at: base.Number = Field(0, alias="updatedAt")
 
 
 class _Flow(base.Payload):
-    request: base.Line = Field("", alias="requestId")
+    request: base.Key = Field("", alias="requestId")
 
 
 class _Body(base.Payload):
@@ -65,7 +65,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
     report = AlertReport(
         key=group,
         status=_STATUSES[body.action],
-        start=alert.created_at * 1_000_000,
+        start=min(alert.created_at * 1_000_000, base.MAX_INT),
         sequence=alert.updated_at,
         title=alert.message,
         text=alert.description,
@@ -88,4 +88,4 @@ def sample(began: float, ended: float | None) -> base.EventRequest:
     return base.make_request({"action": "Create" if ended is None else "Close", "alert": alert})
 
 
-OPSGENIE: Final = base.SourceKind("opsgenie", "Opsgenie or Jira Service Management", read, sample)
+OPSGENIE: Final = base.SourceKind("opsgenie", read, sample)

@@ -27,7 +27,7 @@ class _Reference(base.Payload):
 
 
 class _Incident(base.Payload):
-    id: base.Line
+    id: base.Key
     status: base.Line
     title: base.Line = ""
     number: base.Line = ""
@@ -40,7 +40,7 @@ class _Incident(base.Payload):
 
 
 class _News(base.Payload):
-    id: base.Line
+    id: base.Key
     event_type: base.Line
     occurred_at: base.Instant
     data: dict[str, Any] = Field(default_factory=dict)
@@ -55,9 +55,11 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
     subscription.
     """
     news = base.read_payload(_Body, base.read_json(delivery.body)).event
-    if news.data.get("type") != "incident" or news.data.get("status") not in _STATUSES:
+    if news.data.get("type") != "incident":
         return []
     incident = base.read_payload(_Incident, news.data)
+    if incident.status not in _STATUSES:
+        return []
     labels = {
         "event": news.event_type,
         "service": incident.service.summary if incident.service else "",
@@ -100,4 +102,4 @@ def sample(began: float, ended: float | None) -> base.EventRequest:
 
 
 SIGN: Final = hex_signature("x-pagerduty-signature", prefix="v1=")
-PAGERDUTY: Final = base.SourceKind("pagerduty", "PagerDuty", read, sample, SIGN)
+PAGERDUTY: Final = base.SourceKind("pagerduty", read, sample, SIGN)

@@ -33,7 +33,7 @@ class _Project(base.Payload):
 
 
 class _Issue(base.Payload):
-    id: base.Line
+    id: base.Key
     short_id: base.Line = Field("", alias="shortId")
     title: base.Line = ""
     culprit: base.Line = ""
@@ -47,7 +47,7 @@ class _Issue(base.Payload):
 
 
 class _Error(base.Payload):
-    issue_id: base.Line
+    issue_id: base.Key
     title: base.Line = ""
     culprit: base.Line = ""
     level: base.Line = ""
@@ -58,7 +58,7 @@ class _Error(base.Payload):
 
 
 class _Metric(base.Payload):
-    id: base.Line
+    id: base.Key
     title: base.Line = ""
 
 
@@ -85,7 +85,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
         return []
     labels = {"event": f"{kind}.{body.action}", **report.labels}
     key = delivery.headers.get("request-id") or base.digest_of(kind, delivery.body.decode(errors="replace"))
-    return [Event(base.line(key), report.key, report.title, (report,), labels)]
+    return [Event(base.identifier(key), report.key, report.title, (report,), labels)]
 
 
 def _read_issue(body: _Body, at: int) -> AlertReport | None:
@@ -154,4 +154,4 @@ def sample(began: float, ended: float | None) -> base.EventRequest:
 
 
 SIGN: Final = hex_signature("sentry-hook-signature", "sentry-app-signature")
-SENTRY: Final = base.SourceKind("sentry", "Sentry", read, sample, SIGN)
+SENTRY: Final = base.SourceKind("sentry", read, sample, SIGN)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,28 +10,8 @@ from bot.features.events import incident_store
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import world
 
+from .receiving import buttons, config, seen, send, to_chat
 from .samples import alertmanager
-from .test_receiver import config, send
-
-Messages = list[dict[str, Any]]
-
-
-@pytest.fixture
-async def emulator() -> AsyncIterator[TelegramEmulator]:
-    async with TelegramEmulator.serve(limits=False) as running:
-        yield running
-
-
-async def seen(emulator: TelegramEmulator, chat: int, condition: Callable[[Messages], Any]) -> Messages:
-    async with asyncio.timeout(20):
-        while not condition(found := emulator.view(chat)["messages"]):
-            await asyncio.sleep(0.02)
-    return list(found)
-
-
-def buttons(message: dict[str, Any]) -> dict[str, str]:
-    rows = (message.get("markup") or {}).get("inline_keyboard", [])
-    return {button["text"]: button["callback_data"] for row in rows for button in row}
 
 
 async def test_an_incident_is_acknowledged_resolved_and_fires_again(
@@ -46,7 +23,7 @@ async def test_an_incident_is_acknowledged_resolved_and_fires_again(
         card = emulator.view(chat)["messages"][0]
         emulator.people.presses(chat, card["message_id"], buttons(card)[label])
 
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await send(service, alertmanager("a firing 10")) == 202
         (card,) = await seen(emulator, chat, lambda found: found and buttons(found[0]))
         assert list(buttons(card)) == ["Acknowledge", "Resolve"]
@@ -81,7 +58,7 @@ async def test_the_command(tmp_path: Path, emulator: TelegramEmulator) -> None:
         found = await seen(emulator, place, lambda found: len(found) > before + 1)
         return str(found[-1]["text"])
 
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await ask("/incident", chat) == "This chat has no incidents."
         assert await send(service, alertmanager("a firing 10")) == 202
         await seen(emulator, chat, lambda found: "is active" in found[-1]["text"])
@@ -109,9 +86,9 @@ async def test_a_state_that_lasts_is_told_below_the_card(
 ) -> None:
     monkeypatch.setattr(incident_store, "LASTS", 0.1)
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await send(service, alertmanager("a firing 10")) == 202
-        await seen(emulator, chat, bool)
+        await seen(emulator, chat)
         assert await send(service, alertmanager("a resolved 10 60")) == 202
         card, news = await seen(emulator, chat, lambda found: len(found) == 2)
         assert (news["text"], news["reply_to"]) == ("🟢 Incident 1 is resolved.", card["message_id"])

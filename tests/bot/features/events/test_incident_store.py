@@ -13,6 +13,7 @@ from bot.features.events.incident_store import (
     LASTS,
     REOPENS_WITHIN,
     Incident,
+    RoutedEvent,
     Timing,
     list_changes,
     list_chat_incidents,
@@ -45,11 +46,11 @@ class Chat:
 
     async def receive(self, request: EventRequest, now: float) -> bool:
         route = EventRoute.model_validate({"account": "slack", "chat": "C1", "group": self.group})
-        events = [(part, route) for event in read(request) for part in split_event(event, route)]
-        key = " ".join(event.id for event, _ in events)
-        return await self.db.transact(
-            record_delivery, "alerts", request, events, TIMING, now, key=key, has_id=False
-        )
+        events = [
+            RoutedEvent(event.id, [(part, route) for part in split_event(event, route)])
+            for event in read(request)
+        ]
+        return await self.db.transact(record_delivery, "alerts", request, events, TIMING, now, has_ids=False)
 
     async def incidents(self) -> list[Incident]:
         return await self.db.transact(list_chat_incidents, "slack", "C1", 50)

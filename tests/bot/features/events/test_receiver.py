@@ -5,74 +5,38 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import pytest
-
+from bot.features.events.incident_store import has_outdated
+from bot.features.events.incidents import IncidentCards
 from bot.features.events.sources.base import EventRequest
 from roebot_testing.emulators.telegram import TelegramEmulator
-from tests.platforms.web.serving import World, world
+from tests.platforms.web.serving import world
 
-from .samples import alertmanager, run
-
-TOKEN, SECRET, OLD = "t0ken-of-alerts", "s3cret-of-ci", "0ld-s3cret"
-
-
-@pytest.fixture
-async def emulator() -> AsyncIterator[TelegramEmulator]:
-    async with TelegramEmulator.serve(limits=False) as running:
-        yield running
-
-
-def config(emulator: TelegramEmulator, chat: int) -> str:
-    return f"""
-channels:
-  telegram: {{bot_token: '{emulator.token}', base_url: '{emulator.url}'}}
-access: {{default: allow}}
-events:
-  sources:
-    alerts: {{type: alertmanager, secrets: {TOKEN}}}
-    ci: {{type: github, secrets: [{OLD}, {SECRET}]}}
-    dashboards: {{type: grafana, secrets: {SECRET}}}
-  routes:
-    - {{account: telegram, chat: '{chat}', match: {{service: [db, web]}}}}
-    - {{account: telegram, chat: '{chat}', source: ci}}
-"""
-
-
-async def cards(emulator: TelegramEmulator, chat: int, condition: Callable[[list[str]], bool]) -> list[str]:
-    async with asyncio.timeout(20):
-        while not condition(found := [one.get("text", "") for one in emulator.view(chat)["messages"]]):
-            await asyncio.sleep(0.02)
-    return found
-
-
-async def send(service: World, delivery: EventRequest, source: str = "alerts", token: str = TOKEN) -> int:
-    headers = {**delivery.headers, "authorization": f"Bearer {token}"}
-    return (await service.http.post(f"/events/{source}", content=delivery.body, headers=headers)).status_code
+from .receiving import OLD, SECRET, TOKEN, config, seen, send, to_chat
+from .samples import BATCH, STRUCTURED, alertmanager, cloud_event, post, run
 
 
 async def test_an_alert_becomes_a_card_that_changes(tmp_path: Path, emulator: TelegramEmulator) -> None:
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await send(service, alertmanager("a firing 10", "b firing 20")) == 202
-        (card,) = await cards(emulator, chat, bool)
-        assert card == (
+        (card,) = await seen(emulator, chat)
+        assert card["text"] == (
             "🔴 Incident 1 is active: service=db\ncritical · 2 active · alerts\n\n"
             "• 🔴 a is wrong\n• 🔴 b is wrong\n\nSource: http://prometheus.example/graph"
         )
         for _ in range(2):
             assert await send(service, alertmanager("a firing 10", "b resolved 20 60")) == 202
             assert await send(service, alertmanager("a resolved 10 90", "b resolved 20 60")) == 202
-        (card,) = await cards(emulator, chat, lambda seen: "is resolved" in seen[0])
+        (card,) = await seen(emulator, chat, lambda found: "is resolved" in found[0]["text"])
         assert await send(service, alertmanager("c firing 100")) == 202
-        (card,) = await cards(emulator, chat, lambda seen: "is active" in seen[0])
+        (card,) = await seen(emulator, chat, lambda found: "is active" in found[0]["text"])
 
 
 async def test_what_is_no_request_of_a_source_is_refused(tmp_path: Path, emulator: TelegramEmulator) -> None:
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         good = alertmanager("a firing 10")
         assert await send(service, good, "nobody") == 404
         assert await send(service, good, token="wrong") == 401
@@ -95,7 +59,7 @@ def signed(delivery: EventRequest, secret: str) -> EventRequest:
 
 async def test_a_signature_covers_the_bytes_that_arrived(tmp_path: Path, emulator: TelegramEmulator) -> None:
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         failed = run("failure", 10, branch="größe")
         again = EventRequest(failed.headers, json.dumps(json.loads(failed.body)).encode())
         assert again.body != failed.body
@@ -103,21 +67,50 @@ async def test_a_signature_covers_the_bytes_that_arrived(tmp_path: Path, emulato
         for forged in (failed, signed(failed, "wrong"), other):
             assert await send(service, forged, "ci") == 401
         assert await send(service, signed(failed, OLD), "ci") == 202
-        assert "größe" in (await cards(emulator, chat, bool))[0]
+        assert "größe" in (await seen(emulator, chat))[0]["text"]
         assert await send(service, signed(run("success", 90, branch="größe"), SECRET), "ci") == 202
         assert await send(service, signed(failed, SECRET), "ci") == 202, "a redelivery by hand"
-        await cards(emulator, chat, lambda seen: "is resolved" in seen[0])
+        await seen(emulator, chat, lambda found: "is resolved" in found[0]["text"])
 
 
 async def test_events_that_arrive_while_the_service_restarts_are_shown_once(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await send(service, alertmanager("a firing 10")) == 202
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
-        await cards(emulator, chat, bool)
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        await seen(emulator, chat)
         assert await send(service, alertmanager("a resolved 10 60")) == 202
-    async with world(tmp_path, extra=config(emulator, chat)):
-        found = await cards(emulator, chat, lambda seen: "is resolved" in seen[0])
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))):
+        found = await seen(emulator, chat, lambda found: "is resolved" in found[0]["text"])
         assert len(found) == 1
+
+
+async def test_a_known_event_in_a_batch_is_known(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    """Events without a time count in the order of arrival, so a repeated one must not count again."""
+    chat = emulator.people.make_group("ops")
+    down, up = cloud_event("down", 1), cloud_event("up", 9)
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        assert await send(service, post(down, STRUCTURED), "checks") == 202
+        assert await send(service, post([down, up], BATCH), "checks") == 202
+        await seen(emulator, chat, lambda found: found and "is resolved" in found[0]["text"])
+        assert await send(service, post([down, cloud_event("down", 5, "web")], BATCH), "checks") == 202
+        found = await seen(emulator, chat, lambda found: len(found) == 2)
+        assert ["is resolved" in one["text"] for one in found] == [True, False]
+
+
+async def test_a_chat_of_an_account_that_is_gone_holds_nobody_up(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=config(emulator, to_chat(chat, ", match: {service: db}"))) as service:
+        db = service.service.core.db
+        assert await send(service, alertmanager("a firing 10")) == 202
+        await seen(emulator, chat)
+        lost = "UPDATE incidents SET account = 'gone', outdated = 1"
+        await db.schema(lambda connection: connection.exec_driver_sql(lost))
+        service.service.core.part(IncidentCards).wake()
+        async with asyncio.timeout(20):
+            while await db.transact(has_outdated):
+                await asyncio.sleep(0.02)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,36 +11,15 @@ from bot.features.events import incident_store
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import world
 
+from .receiving import config, seen, send, to_chat
 from .samples import alert, alertmanager
-from .test_receiver import TOKEN, send
 
-Messages = list[dict[str, Any]]
-
-
-@pytest.fixture
-async def emulator() -> AsyncIterator[TelegramEmulator]:
-    async with TelegramEmulator.serve(limits=False) as running:
-        yield running
+WORK = ", work: {task: Look into it., per_hour: 2}"
 
 
-def config(emulator: TelegramEmulator, chat: int) -> str:
-    return f"""
-channels:
-  telegram: {{bot_token: '{emulator.token}', base_url: '{emulator.url}'}}
-access: {{default: closed, members: ['telegram:1001'], groups: ['telegram:{chat}']}}
-events:
-  sources:
-    alerts: {{type: alertmanager, secrets: {TOKEN}}}
-  routes:
-    - {{account: telegram, chat: '{chat}', work: {{task: Look into it., per_hour: 2}}}}
-"""
-
-
-async def seen(emulator: TelegramEmulator, chat: int, condition: Callable[[Messages], Any]) -> Messages:
-    async with asyncio.timeout(20):
-        while not condition(found := emulator.view(chat)["messages"]):
-            await asyncio.sleep(0.02)
-    return list(found)
+def work_config(emulator: TelegramEmulator, chat: int) -> str:
+    access = f"{{default: closed, members: ['telegram:1001'], groups: ['telegram:{chat}']}}"
+    return config(emulator, to_chat(chat, WORK), access=access)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +31,7 @@ async def test_the_agent_answers_below_the_card_once_for_a_burst(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:
     chat = emulator.people.make_group("ops")
-    async with world(tmp_path, extra=config(emulator, chat)) as service:
+    async with world(tmp_path, extra=work_config(emulator, chat)) as service:
         runbook = {**alert("a firing 10"), "annotations": {"runbook_url": "https://wiki.example/disk"}}
         assert await send(service, alertmanager(runbook)) == 202
         assert await send(service, alertmanager(runbook, "b firing 20")) == 202
@@ -74,3 +51,17 @@ async def test_the_agent_answers_below_the_card_once_for_a_burst(
         found = await seen(emulator, chat, lambda found: len(found) == 6)
         await asyncio.sleep(2.0)
         assert len(emulator.view(chat)["messages"]) == 6, "two starts an hour are all"
+
+
+async def test_what_ends_within_the_burst_starts_nothing(
+    tmp_path: Path, emulator: TelegramEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incident_store, "BURST_QUIET", 1.5)
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=work_config(emulator, chat)) as service:
+        assert await send(service, alertmanager("a firing 10")) == 202
+        assert await send(service, alertmanager("a resolved 10 60")) == 202
+        await seen(emulator, chat, lambda found: found and "is resolved" in found[0]["text"])
+        assert await send(service, alertmanager("b firing 20", group="web")) == 202
+        found = await seen(emulator, chat, lambda found: len(found) == 3)
+        assert found[-1]["reply_to"] == found[1]["message_id"], "only on what is still active"

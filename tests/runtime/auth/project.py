@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIStatusError
 
 from agent.runtime.loader import read_graphs_file
 from agent.shared.tls import tls_context
@@ -133,3 +134,22 @@ async def browser(served: Served, name: str = "") -> AsyncIterator[httpx.AsyncCl
         base_url=served.url, headers=headers, timeout=30, verify=tls_context()
     ) as http:
         yield http
+
+
+ALICE = {"identity": "alice", "display_name": "alice", "is_authenticated": True, "team": "red"}
+ALICE_RUN = {
+    "user": {**ALICE, "permissions": ["chat"]},
+    "id": "alice",
+    "permissions": ["chat"],
+    "team": "red",
+    "is_user": True,
+    "server": "alice",
+}
+
+
+async def status_of(call: Any) -> int:
+    try:
+        await call
+    except (APIStatusError, httpx.HTTPStatusError) as error:
+        return error.response.status_code
+    return 200

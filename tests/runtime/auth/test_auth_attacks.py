@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,46 +12,15 @@ from uuid import uuid4
 import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import APIStatusError
 
 from agent.runtime.domain import assistant_uuid
 from agent.runtime.loader import load_object
 from roebot_testing.clock import ManualClock
-from tests.runtime.auth_project import AUTH, browser, serve_project, signed_in
+from tests.runtime.auth.project import ALICE_RUN, AUTH, browser, serve_project, signed_in, status_of
 from tests.runtime.serving import Served
 from tests.runtime.test_graph_tools import connected
 
 pytestmark = pytest.mark.may_block
-ALICE = {"identity": "alice", "display_name": "alice", "is_authenticated": True, "team": "red"}
-ALICE_RUN = {
-    "user": {**ALICE, "permissions": ["chat"]},
-    "id": "alice",
-    "permissions": ["chat"],
-    "team": "red",
-    "is_user": True,
-    "server": "alice",
-}
-
-
-@pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serve_project(tmp_path) as served:
-        yield served
-
-
-@pytest.fixture
-async def people(served: Served) -> AsyncIterator[tuple[LangGraphClient, LangGraphClient]]:
-    """Clients of Alice and Bob."""
-    async with signed_in(served, "alice", "bob") as (alice, bob):
-        yield alice, bob
-
-
-async def status_of(call: Any) -> int:
-    try:
-        await call
-    except (APIStatusError, httpx.HTTPStatusError) as error:
-        return error.response.status_code
-    return 200
 
 
 # What is whose

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
-from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import APIStatusError
 from structlog.testing import capture_logs
 
 from agent.errors import GraphLoadError
-from tests.runtime.auth_project import AUTH, browser, load, serve_project, signed_in
+from tests.runtime.auth.project import (
+    AUTH,
+    browser,
+    load,
+    serve_project,
+)
 from tests.runtime.serving import Served
 
 pytestmark = pytest.mark.may_block
-ALICE = {"identity": "alice", "display_name": "alice", "is_authenticated": True, "team": "red"}
-ALICE_RUN = {
-    "user": {**ALICE, "permissions": ["chat"]},
-    "id": "alice",
-    "permissions": ["chat"],
-    "team": "red",
-    "is_user": True,
-    "server": "alice",
-}
-
-
-@pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serve_project(tmp_path) as served:
-        yield served
-
-
-@pytest.fixture
-async def people(served: Served) -> AsyncIterator[tuple[LangGraphClient, LangGraphClient]]:
-    """Clients of Alice and Bob."""
-    async with signed_in(served, "alice", "bob") as (alice, bob):
-        yield alice, bob
-
-
-async def status_of(call: Any) -> int:
-    try:
-        await call
-    except (APIStatusError, httpx.HTTPStatusError) as error:
-        return error.response.status_code
-    return 200
 
 
 # Who somebody is
