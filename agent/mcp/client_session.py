@@ -91,6 +91,7 @@ class InteractiveSession(ClientSession):
         self._hooks, self.parameters = hooks, parameters
         self._lines: list[float] = []
         self._listening: int | None = None
+        self._has_gap = False
         super().__init__(
             reading,
             writing,
@@ -183,6 +184,8 @@ class InteractiveSession(ClientSession):
             with suppress(McpError):
                 await self.send_request(request, RawResult)
             self._listening = None
+            # Changes until the server acknowledges the next subscription are not announced.
+            self._has_gap = True
             self._hooks.on_changed()
             await anyio.sleep(LISTEN_PAUSE_SECONDS)
 
@@ -263,5 +266,7 @@ class InteractiveSession(ClientSession):
         write("mcp_server_log", server=self._hooks.server, level_there=params.level, detail=detail)
 
     async def _handle_message(self, message: object) -> None:
-        if isinstance(getattr(message, "root", None), _CHANGES):
+        root = getattr(message, "root", None)
+        is_resumed = self._has_gap and getattr(root, "method", None) == ACKNOWLEDGED
+        if is_resumed or isinstance(root, _CHANGES):
             self._hooks.on_changed()

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from agent.errors import McpError
 from agent.mcp.http_client import read_message
-from agent.mcp.stateless import ACKNOWLEDGED, LISTEN, HeaderParameters, build_headers
+from agent.mcp.stateless import LISTEN, HeaderParameters, build_headers
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
@@ -98,7 +98,7 @@ class _Posts:
         data = read_message(text)
         try:
             if "method" in data:
-                if "id" not in data and data["method"] != ACKNOWLEDGED:
+                if "id" not in data:
                     await self._send(protocol.JSONRPCNotification.model_validate(data))
                 return False
             if "error" in data:
