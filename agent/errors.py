@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 
 class AgentError(Exception):
@@ -191,7 +192,9 @@ class FileRefused(FileError):
 
 
 class ApiError(StatusError):
-    """A request that the runtime rejects; `str()` becomes the response's `detail`."""
+    """A request that the runtime rejects; `str()` becomes the response's `detail`, beside its `headers`."""
+
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class BadRequest(ApiError):
@@ -227,7 +230,7 @@ class Refused(ApiError):
 
     def __init__(self, message: str, status: int, headers: Mapping[str, str] | None = None) -> None:
         self.status = status
-        self.headers = dict(headers or {})
+        self.headers = headers or {}
         super().__init__(message)
 
 

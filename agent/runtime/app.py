@@ -222,7 +222,7 @@ async def get_info(runtime: Runtime) -> Response:
 
 async def _on_api_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return error_response(error.status, str(error), headers=getattr(error, "headers", None))
+    return error_response(error.status, str(error), headers=error.headers)
 
 
 async def _on_http_error(_request: Request, error: Exception) -> Response:
