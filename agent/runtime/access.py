@@ -1,4 +1,4 @@
-"""Access of callers: who asks, what they may do, and the rows that a filter allows."""
+"""Access of callers: their identity, what they may do, and the rows that a filter allows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class User(dict[str, Any]):
     permissions: list[str]
 
     def __init__(self, found: Any) -> None:
-        """Accept an identity, a mapping or an object. Raises `ValueError` without an identity."""
+        """Create a user from an identity, a mapping or an object. Raises `ValueError` without an identity."""
         if isinstance(found, str):
             fields: Json = {"identity": found}
         elif isinstance(found, Mapping):
@@ -48,16 +48,16 @@ class User(dict[str, Any]):
 
 
 REQUEST_USER: ContextVar[User | None] = ContextVar("request_user", default=None)
-"""User of the current request, for graph factories; that of a run is in its `configurable`."""
+"""User of the current request, for graph factories; the user of a run is in its `configurable`."""
 
 
 class Authorizer:
-    """Decides what a caller may do. This one allows everything: with the token, or without `auth`."""
+    """Decides what a caller may do. This class allows everything: with the token, or without `auth`."""
 
     user: User | None = None
 
     async def authorize(self, _resource: str, _action: str, _value: Json) -> Filter | None:
-        """Return a filter for the rows that the caller may reach, None for all. Raises `Refused`.
+        """Return a filter for the rows that the caller may access; None: all. Raises `Refused`.
 
         `value` describes the request and may be changed: the caller continues with the changed value.
         """
@@ -72,7 +72,7 @@ def allows(wanted: Filter | None, metadata: Mapping[str, Any]) -> bool:
 
     Raises `ValueError` for an invalid filter, whatever the metadata.
     """
-    # Lists, because generators would stop before an invalid part.
+    # A list, because a generator would stop before reaching an invalid part.
     return all([_matches(name, condition, metadata) for name, condition in (wanted or {}).items()])
 
 

@@ -1,4 +1,4 @@
-"""`auth` of a `langgraph.json`: handlers that identify users and decide what each may do."""
+"""`auth` in `langgraph.json`: handlers that identify users and decide what each may do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ACTIONS: Final = {
 
 
 def _refusing(decide: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Turn exceptions of handlers into `Refused`; an unexpected one has status 500 and no details."""
+    """Convert exceptions of handlers to `Refused`; unexpected ones to status 500 without details."""
 
     @wraps(decide)
     async def refuse_on_error(*args: P.args, **options: P.kwargs) -> T:
@@ -51,7 +51,7 @@ def _refusing(decide: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corout
             raise
         except (Auth.exceptions.HTTPException, HTTPException) as error:
             raise Refused(str(error.detail), error.status_code, error.headers) from error
-        except Exception as error:  # noqa: BLE001 - a handler may raise anything, and then nobody is let in
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything; access is then refused
             await log_failure("auth_handler_failed", error)
             raise Refused("Internal error; see the log for details", 500) from None
 
@@ -62,7 +62,7 @@ class ProjectAuth:
     """The handlers of a project's `Auth` object."""
 
     def __init__(self, auth: object) -> None:
-        """Raises `GraphLoadError` if the object identifies nobody, or in a way that is not supported."""
+        """Raises `GraphLoadError` for an object without a supported `@auth.authenticate` handler."""
         handler = auth._authenticate_handler if isinstance(auth, Auth) else None
         if not isinstance(auth, Auth) or handler is None:
             raise GraphLoadError("auth.path: not an Auth object with an @auth.authenticate handler")
@@ -80,7 +80,7 @@ class ProjectAuth:
             log.warning("auth_actions_open_to_all_users", actions=missing)
 
     def find_handler(self, resource: str, action: str) -> Callable[..., Any] | None:
-        """Return the most specific handler of an action."""
+        """Return the most specific handler of an action, or None."""
         keys = ((resource, action), (resource, "*"), ("*", action), ("*", "*"))
         found = [self._auth._handlers[key] for key in keys if key in self._auth._handlers]
         return next((handlers[-1] for handlers in [*found, self._auth._global_handlers] if handlers), None)
@@ -109,17 +109,17 @@ class ProjectAuth:
     def require_caller(
         self, token: LiveToken, failures: FailureLimiter, open_routes: Sequence[BaseRoute]
     ) -> GuardCheck:
-        """Create a check that stores the caller's `Authorizer` in the scope: full access with the token, else
-        that of a user.
+        """Create a check that stores the caller's `Authorizer` in the scope: full access with the token,
+        otherwise that of a user.
 
-        `/ok` and `open_routes` need no caller. After too many failures an address can't use the token for a
-        while (see `accepts_token`), but its users are still identified.
+        `/ok` and `open_routes` require no credentials. After too many failures, an address can't use the
+        token for a while (see `accepts_token`), but its users are still identified.
         """
 
         async def check_caller(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
             if scope["path"] == "/ok" or any(one.matches(scope)[0] is Match.FULL for one in open_routes):
                 return None
-            # Proxies and SDKs may send the token as a key next to the credential of a user.
+            # Proxies and SDKs may send the token as a key in addition to a user's credentials.
             sent = sent_tokens({**headers, "x-api-key": ""} if headers.get("authorization") else headers)
             if accepts_token(token, failures, scope, sent):
                 scope[ACCESS_KEY] = FULL_ACCESS

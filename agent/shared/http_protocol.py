@@ -1,12 +1,13 @@
 """uvicorn's HTTP/1.1 protocol with limits on connections and headers.
 
-No other layer sees a request whose headers are incomplete, and uvicorn limits neither their time nor their
-size.
+No other layer sees a request whose headers are incomplete, and uvicorn limits neither the time that headers
+take to arrive nor their size.
 
-Connections beyond the limit replace those whose clients have been silent the longest within a request or
-before it, since refusing them would let idle ones lock people out. They are closed twenty times a second, and
-only after they could be read once: a request that arrives at once is served, however many connect with it. If
-complete requests occupy the limit, further ones are refused.
+A connection beyond the limit replaces the one whose client has been silent the longest before or within a
+request; if new connections were refused, idle ones could lock people out. Connections are closed in rounds,
+twenty times a second, and only once the loop has had a chance to read from them: a request that arrives
+immediately is served, regardless of how many clients connect at the same time. If complete requests occupy
+all connections, further requests are refused.
 
 Limits per address, and on clients that stop reading, are left to a reverse proxy (`deploy/proxy/nginx.conf`);
 without one, an address can occupy all connections with requests in progress.
@@ -30,7 +31,7 @@ MAX_PIPELINED: Final = 16
 """Requests that a client may send ahead; each is held in memory until its turn."""
 KEEP_ALIVE: Final = 5
 ROOM_SECONDS: Final = 0.05
-"""Time between two rounds that close connections beyond the limit (s); what it accepts meanwhile is held."""
+"""Time between two rounds that close connections beyond the limit (s); until then, they are held."""
 
 
 class _LimitExceeded(Exception):
@@ -38,10 +39,10 @@ class _LimitExceeded(Exception):
 
 
 class LimitedConfig(uvicorn.Config):
-    """A configuration that serves by `LimitedProtocol`, without WebSockets.
+    """A configuration that serves with `LimitedProtocol`, without WebSockets.
 
     Addresses in forwarding headers are ignored here: the application decides which proxies to trust. `closed`
-    counts the connections that a limit closed, by its name.
+    counts the closed connections by the name of the limit.
     """
 
     def __init__(self, app: Any, limits: ConnectionLimits, **options: Any) -> None:
@@ -56,7 +57,7 @@ class LimitedConfig(uvicorn.Config):
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection, limited by its `LimitedConfig`."""
+    """One connection, with the limits of its `LimitedConfig`."""
 
     config: LimitedConfig
     _deadline: asyncio.TimerHandle | None = None
@@ -66,7 +67,7 @@ class LimitedProtocol(HttpToolsProtocol):
     was_read = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection. If there are too many, some are closed soon."""
+        """Accept the connection. If there are too many, schedule a round that closes some."""
         super().connection_made(transport)
         self.heard_at = self.loop.time()
         self._await_headers()
@@ -104,7 +105,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Accept a part of the body. Trailers and extensions of chunks count as headers."""
+        """Accept a part of the body. Trailers and chunk extensions count as headers."""
         self._header_bytes = 0
         super().on_body(body)
 
@@ -132,7 +133,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.loop.call_later(ROOM_SECONDS, self._make_room)
 
     def _make_room(self) -> None:
-        """Close the longest silent connections beyond the limit, of those that could be read."""
+        """Close the connections that have been silent the longest, of those that the loop could read."""
         excess = max(0, len(self.connections) - self.config.limits.total)
         waiting = [
             one for one in self.connections if isinstance(one, LimitedProtocol) and one._is_incomplete()
@@ -141,7 +142,7 @@ class LimitedProtocol(HttpToolsProtocol):
         for one in silent[:excess]:
             one._refuse_for_room()
         for one in waiting:
-            # The loop reads what has arrived before it calls a timer again.
+            # The loop reads arrived data before it calls a timer again.
             one.was_read = True
         self.config.is_full = excess > len(waiting)
         self.config.makes_room = False
@@ -152,7 +153,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse("total", 503, "Too many connections. Try again later.")
 
     def _is_incomplete(self) -> bool:
-        """Return whether the client has yet to send a request, or the rest of one."""
+        """Return whether the client has yet to send a request or the rest of one."""
         return self._deadline is not None or (self.cycle is not None and self.cycle.more_body)
 
     def _await_headers(self) -> None:

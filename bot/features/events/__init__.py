@@ -1,1 +1,1 @@
-"""Events of other systems, which become incidents in chats."""
+"""Events from other systems, which become incidents in chats."""

@@ -1,11 +1,12 @@
-"""Alerts and how reports about them fold into their state.
+"""Alerts, and how reports about them determine their state.
 
-Every report has a version. An alert is in the state that its report with the highest version gives it, so the
-order in which reports arrive and how often they do makes no difference.
+Every report has a version. The state of an alert is that of the report with the highest version, so neither
+the order in which reports arrive nor their repetition makes a difference.
 
-There is one exception, because real sources force it: a report that an alert fires, with the start of the
-episode that was resolved, is either repeated by a peer that lags, or the alert is back. Both are the same,
-byte for byte. The alert is *tentative* then: it stays resolved until nothing resolved it again for a while.
+Real sources require one exception: if a report says that an alert is firing, with the start of an episode
+that was resolved, either a lagging replica repeated an old report, or the alert is back. Both reports are
+identical, byte for byte. The alert is then *tentative*: it stays resolved for the source's interval, and
+becomes active unless another report resolves it by then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 
 
 class Status(StrEnum):
-    """State of an alert or of an incident. NO_NEWS: it fired, and its source tells no more about it."""
+    """State of an alert or an incident. NO_NEWS: it was firing, and its source stopped reporting it."""
 
     FIRING = "firing"
     ACKNOWLEDGED = "acknowledged"
@@ -29,7 +30,7 @@ _RANKS: Final = {Status.FIRING: 0, Status.ACKNOWLEDGED: 1, Status.RESOLVED: 2, S
 
 
 class AlertSeverity(StrEnum):
-    """How urgent an alert is, the least urgent first."""
+    """Severities of alerts, the least urgent first."""
 
     INFO = "info"
     WARNING = "warning"
@@ -44,7 +45,7 @@ class AlertSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AlertLink:
-    """A link that a source gives; its URL is an http or https one."""
+    """A link from a source, with an http or https URL."""
 
     label: str
     url: str
@@ -52,13 +53,13 @@ class AlertLink:
 
 @dataclass(frozen=True, slots=True)
 class AlertReport:
-    """What an event says about one alert. Every text is untrusted.
+    """The part of an event about one alert. Every text is untrusted.
 
     - `key`: identifies the alert within its group.
-    - `start`, `end`: the episode, in nanoseconds since the epoch (0: unknown), which Alertmanager tells.
+    - `start`, `end`: the episode, in nanoseconds since the epoch (0: unknown); only some sources report it.
     - `sequence`: order of the report within its episode, if the source has one (otherwise 0).
-    - `labels`: names and values by which routes choose.
-    - `runbook`: URL of the page that says what to do ("": none).
+    - `labels`: names and values that routes match.
+    - `runbook`: URL of the page with instructions ("": none).
     """
 
     key: str
@@ -75,19 +76,19 @@ class AlertReport:
 
     @property
     def version(self) -> tuple[int, int, int, int]:
-        """Return what orders the reports of an alert, whenever they arrive."""
+        """Return the sort key of the report among those of its alert, independent of the arrival."""
         return self.start, self.sequence, _RANKS[self.status], self.end
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A request of a source, or a part of one, in the same form for all sources.
+    """A request of a source, or part of one, in a form common to all sources.
 
     - `id`: the same if the source delivers the event again; unique within the source.
     - `group`: grouping key of the source ("": the event belongs to no group).
-    - `labels`: what all its reports have in common, and fields of the source, by which routes choose.
-    - `is_whole`: it lists the alerts of the group as they are now, except `omitted` ones.
-    - `is_test`: the source sent it to try the connection.
+    - `labels`: labels common to all reports, and fields of the source, that routes match.
+    - `is_whole`: it lists all current alerts of the group, except for the `omitted` ones.
+    - `is_test`: the source sent it to test the connection.
     """
 
     id: str
@@ -107,12 +108,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert as its reports show it.
+    """An alert, with the state that follows from its reports.
 
     - `listed_at`: time of the newest event that lists it (`Event.news_at`).
-    - `tentative_since`: when it was reported as firing in an episode that had been resolved (s; 0.0: it was
-      not).
-    - `reopened_end`: end of the resolve after which it fired again in the same episode (ns; -1: it did not).
+    - `tentative_since`: when it was reported as firing in an episode that had been resolved (s; 0.0: never).
+    - `reopened_end`: end of the resolved episode in which it is firing again (ns; -1: none).
     """
 
     report: AlertReport
@@ -122,16 +122,16 @@ class Alert:
 
     @property
     def status(self) -> Status:
-        """Return the state that its own reports give it."""
+        """Return the state that follows from the reports about this alert."""
         return Status.FIRING if self.is_reopened else self.report.status
 
     @property
     def is_reopened(self) -> bool:
-        """Return whether it fires again in an episode that had been resolved."""
+        """Return whether the alert is firing again in an episode that had been resolved."""
         return self.report.status is Status.RESOLVED and self.reopened_end >= self.report.end
 
     def fold(self, report: AlertReport, news_at: int, now: float) -> Alert:
-        """Return the alert after a report of an event of `news_at` that arrived `now` (s)."""
+        """Return the alert after a report from an event of `news_at` (ns) that arrived at `now` (s)."""
         listed = replace(self, listed_at=max(self.listed_at, news_at))
         known = self.report
         episode = known.start, known.sequence
@@ -143,7 +143,7 @@ class Alert:
         return listed if self.is_reopened else replace(listed, tentative_since=self.tentative_since or now)
 
     def confirm(self, now: float, seconds: float) -> Alert:
-        """Return the alert as it is if nothing resolved it for `seconds` after it was reported again."""
+        """Return the alert, firing again if it has been tentative for `seconds`."""
         if not self.tentative_since or now < self.tentative_since + seconds:
             return self
         return replace(self, tentative_since=0.0, reopened_end=self.report.end)
@@ -151,8 +151,10 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The alerts of a group by their keys. `news_at` is the time of the newest event that lists the whole
-    group (`Event.news_at`), `omitted` the number of alerts that it left out.
+    """The alerts of a group by key.
+
+    `news_at` is the time of the newest event that lists the whole group (`Event.news_at`), `omitted` the
+    number of alerts missing from that list.
     """
 
     alerts: Mapping[str, Alert] = field(default_factory=dict)
@@ -160,14 +162,14 @@ class Group:
     omitted: int = 0
 
     def fold(self, event: Event, now: float) -> Group:
-        """Return the group after an event that arrived `now` (s)."""
+        """Return the group after an event that arrived at `now` (s)."""
         alerts, at = dict(self.alerts), event.news_at
         for report in event.reports:
             known = alerts.get(report.key)
             alerts[report.key] = Alert(report, at) if known is None else known.fold(report, at, now)
         if not event.is_whole:
             return replace(self, alerts=alerts)
-        # Of two events with the same time, the one that leaves out less tells more.
+        # Of two events with the same time, the one that omits fewer alerts is more complete.
         newest, omitted = max((self.news_at, -self.omitted), (at, -event.omitted))
         return Group(alerts, newest, -omitted)
 
@@ -179,20 +181,20 @@ class Group:
         return replace(self, alerts={key: one for key, one in self.alerts.items() if key not in dropped})
 
     def confirm(self, now: float, seconds: float) -> Group:
-        """Return the group with its tentative alerts settled, see `Alert.confirm`."""
+        """Return the group with its tentative alerts settled (see `Alert.confirm`)."""
         return replace(self, alerts={key: one.confirm(now, seconds) for key, one in self.alerts.items()})
 
     def status_of(self, alert: Alert) -> Status:
-        """Return the state of an alert: no news if it was left out of a newer list of the whole group."""
+        """Return the state of an alert; NO_NEWS if a newer list of the whole group lacks it."""
         is_missing = alert.listed_at < self.news_at and not self.omitted
         return Status.NO_NEWS if is_missing and alert.status is Status.FIRING else alert.status
 
     @property
     def status(self) -> Status:
-        """Return the state of the whole.
+        """Return the state of the group.
 
-        It fires while one alert fires, or may fire without being listed: a source that lists only a part of a
-        group may call it resolved while the others fire.
+        A group is firing while an alert is firing, or may be firing without being listed: a source that
+        lists only some alerts of a group may call it resolved while others are firing.
         """
         found = {self.status_of(one) for one in self.alerts.values()}
         if self.omitted:
@@ -202,7 +204,7 @@ class Group:
 
     @property
     def severity(self) -> AlertSeverity | None:
-        """Return the highest severity of the alerts that are not resolved, or of all if all are."""
+        """Return the highest severity of the unresolved alerts, or of all alerts if all are resolved."""
         active = [one for one in self.alerts.values() if one.status is not Status.RESOLVED]
         return highest(one.report.severity for one in active or self.alerts.values())
 

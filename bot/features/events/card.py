@@ -1,4 +1,4 @@
-"""What the card of an incident shows, in Markdown, which every platform's renderer can show."""
+"""Contents of an incident's card, in Markdown that every platform's renderer supports."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ MARKS: Final = {
     Status.RESOLVED: "🟢",
 }
 MAX_CARD: Final = 1_800
-"""Characters of a card, which is one message on every platform (Discord: 2,000)."""
+"""Maximum length of a card, which must fit in one message on every platform (one allows 2,000)."""
 MAX_LISTED: Final = 8
-"""Alerts that a card lists; further ones are counted."""
+"""Maximum number of alerts listed on a card; further ones are counted."""
 MAX_DETAILS: Final = 300
 MAX_FACTS: Final = 20
-"""Alerts that the agent is told."""
+"""Maximum number of alerts passed to the agent."""
 MAX_LABELS: Final = 6
 MAX_LINKS: Final = 3
 HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
 
 
 def format_card(incident: Incident, texts: Texts) -> str:
-    """Return the card of an incident. Every text of the source is shown as code, which makes no links."""
+    """Return the card of an incident. Texts of the source are shown as code, so that none becomes a link."""
     group, alerts = incident.group, _sorted(incident.group)
     state = texts(f"incident_{incident.status.value}")
     title = quoted(incident.title or incident.key, 200)
@@ -50,7 +50,7 @@ def format_card(incident: Incident, texts: Texts) -> str:
 
 
 def format_news(incident: Incident, texts: Texts) -> str:
-    """Return what the chat is told about an incident's new state."""
+    """Return the message to the chat about an incident's new state."""
     state = texts(f"incident_{incident.status.value}")
     minutes = round((incident.changed_at - incident.opened_at) / 60)
     key = "incident_ended" if incident.is_ended and minutes else "incident_done"
@@ -58,7 +58,7 @@ def format_news(incident: Incident, texts: Texts) -> str:
 
 
 def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) -> str:
-    """Return what the agent is told about an incident, as plain text: its alerts and earlier incidents."""
+    """Return the facts about an incident for the agent, as plain text: alerts and earlier incidents."""
     group = incident.group
     lines = [f"{incident.source}: {incident.title}"]
     for alert in _sorted(group)[:MAX_FACTS]:
@@ -105,7 +105,7 @@ def _describe(incident: Incident, texts: Texts) -> str:
 
 
 def _sorted(group: Group) -> list[Alert]:
-    """Return the alerts, what fires and is urgent first."""
+    """Return the alerts, sorted by state and severity, the most urgent first."""
     order = list(MARKS)
 
     def urgency(alert: Alert) -> tuple[int, int, str]:
@@ -131,7 +131,7 @@ def _labels(group: Group) -> str:
 
 
 def _links(alerts: list[Alert], texts: Texts, most: int) -> list[str]:
-    """Return the lines with the links of the most urgent alert, those that fit into `most` characters."""
+    """Return the lines with the links of the most urgent alert that fit in `most` characters."""
     if not alerts:
         return []
     report = alerts[0].report

@@ -19,14 +19,14 @@ MARK_SHOWN = sql(
     announced = CASE WHEN card_turn = :turn THEN announced ELSE status END,
     outdated = CASE WHEN revision = :revision THEN 0 ELSE outdated END WHERE id = :id"""
 )
-# Change the text of a posted card, unless its turn is at work.
+# Change the text of a posted card, unless its turn is in progress.
 CHANGE_CARD = sql(
     f"""UPDATE parts SET content = :text, choices = :choices, state = 'posted', updated_at = :now
     WHERE turn_id = :turn AND position = 0 AND state = 'final' AND EXISTS (SELECT 1 FROM turns t
     WHERE t.id = parts.turn_id AND t.state NOT IN {OPEN}) RETURNING turn_id"""
 )
 FIND_CARD = sql("SELECT platform_id FROM parts WHERE turn_id = :turn AND position = 0 AND platform_id <> ''")
-# Mark a state as told, unless another process has told it.
+# Mark a state as announced, unless another process has announced it.
 MARK_ANNOUNCED = sql(
     """UPDATE incidents SET announced = :status, announce_at = 0 WHERE id = :id AND announce_at = :announce_at
     RETURNING id"""
@@ -44,7 +44,7 @@ def show_card(
     thread_id: str,
     now: float,
 ) -> OpenedTurn | None:
-    """Store what the card of an incident shows from now on.
+    """Store the new contents of an incident's card.
 
     Return the turn that delivers it, or None while an earlier version is being delivered.
     """
@@ -77,9 +77,9 @@ def show_card(
 def announce_state(
     connection: Connection, incident: Incident, text: str, platform: str, *, in_thread: bool, now: float
 ) -> OpenedTurn | None:
-    """Tell the state of an incident below its card, once. `in_thread`: in the thread of the card's message.
+    """Announce the state of an incident once, below its card or (`in_thread`) in the card's thread.
 
-    Return the turn that delivers it, or None if it was told, or there is no card in the chat.
+    Return the turn that delivers it, or None if it has been announced, or the chat has no card.
     """
     told = {"id": incident.id, "status": incident.status.value, "announce_at": incident.announce_at}
     if connection.execute(MARK_ANNOUNCED, told).first() is None:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from bot.cli.doctor import Finding
 
 commands = typer.Typer()
-events = typer.Typer(help="Show and try event sources.", no_args_is_help=True)
+events = typer.Typer(help="List and test event sources.", no_args_is_help=True)
 commands.add_typer(events, name="events")
 
 
 @events.command("list")
 def list_sources(home: Home = None, file: File = None) -> None:
-    """List the event sources with their addresses and what they sent last."""
+    """List the event sources with their addresses and the time of their last event."""
     from bot.features.events.source_commands import list_command
 
     raise SystemExit(list_command(home, file))
@@ -30,11 +30,11 @@ def list_sources(home: Home = None, file: File = None) -> None:
 @events.command("test")
 def test_source(
     source: Annotated[str, typer.Argument(help="Name of the source.")],
-    resolve: Annotated[bool, typer.Option("--resolve", help="End the test incident.")] = False,
+    resolve: Annotated[bool, typer.Option("--resolve", help="Resolve the test incident.")] = False,
     home: Home = None,
     file: File = None,
 ) -> None:
-    """Send a test event, as the source would, to the running service."""
+    """Send a test event in the format of a source to the running service."""
     from bot.features.events.source_commands import try_command
 
     raise SystemExit(try_command(source, home, file, resolve=resolve))

@@ -1,7 +1,8 @@
-"""How requests of a source prove where they come from.
+"""Authentication of requests from event sources.
 
-A check gets the body exactly as it arrived. Every scheme accepts several secrets, since senders are changed
-one after the other, and compares in constant time. Whatever is odd about a request makes it a wrong one.
+A check gets the body exactly as it arrived. Every scheme accepts several secrets, since senders switch to a
+new one at different times, and compares in constant time. A malformed request is refused like one with a
+wrong secret.
 """
 
 from __future__ import annotations
@@ -14,31 +15,31 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 TOLERANCE: Final = 300.0
-"""Seconds by which a signed time may differ from ours (Standard Webhooks: five minutes)."""
+"""Maximum difference between a signed time and the clock (s; Standard Webhooks: five minutes)."""
 
 
 class Credential(Protocol):
     """Checks requests."""
 
     def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-        """Return whether a request that arrived `now` (s) is authentic. Header names are in lower case."""
+        """Return whether a request that arrived at `now` (s) is authentic. Header names are in lower case."""
         ...
 
     def prove(self, body: bytes, now: float) -> Mapping[str, str]:
-        """Return the headers of an authentic request."""
+        """Return the headers that authenticate a request."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderSecret:
-    """A secret in a header as it is, after a prefix such as "Bearer "."""
+    """A secret in plain text in a header, after a prefix such as "Bearer "."""
 
     secrets: Sequence[str]
     header: str = "authorization"
     prefix: str = "Bearer "
 
     def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-        """Return whether the header has one of the secrets. The scheme's name may be written in any case."""
+        """Return whether the header contains one of the secrets. The case of the prefix is ignored."""
         given = headers.get(self.header, "")
         if given[: len(self.prefix)].lower() != self.prefix.lower():
             return False
@@ -55,7 +56,7 @@ class BasicSecret:
     secrets: Sequence[str]
 
     def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-        """Return whether the header has one of the pairs."""
+        """Return whether the header contains one of the pairs."""
         scheme, _, encoded = headers.get("authorization", "").partition(" ")
         try:
             pair = base64.b64decode(encoded.strip(), validate=True).decode()
@@ -71,10 +72,10 @@ class BasicSecret:
 class Signature:
     """An HMAC-SHA256 of the body in a header.
 
-    - `headers`: names of the header; the first one that the request has counts.
-    - `prefix`: what precedes each signature ("sha256=", "v1="). A header may have several, with `separator`
-      between them.
-    - `signed`: bytes that are signed, with the places `{body}`, `{time}` and `{id}`.
+    - `headers`: names of the header; the first one in the request counts.
+    - `prefix`: text before each signature ("sha256=", "v1="). A header may contain several signatures with
+      `separator` between them.
+    - `signed`: template of the signed content, with `{body}`, `{time}` and `{id}`.
     - `time_header`, `id_header`: headers with the time (s since the epoch) and the id, if they are signed.
     """
 
@@ -88,7 +89,7 @@ class Signature:
     id_header: str = ""
 
     def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-        """Return whether one of the signatures was made with one of the keys, and not too long ago."""
+        """Return whether a signature was made with one of the keys, and recently if the time is signed."""
         sent = next((headers[name] for name in self.headers if name in headers), "")
         at, request = headers.get(self.time_header, ""), headers.get(self.id_header, "")
         if self.time_header and not (re.fullmatch(r"[0-9]{1,12}", at) and abs(now - int(at)) <= TOLERANCE):
@@ -121,20 +122,21 @@ class Signature:
 
 
 def hex_signature(*headers: str, prefix: str = "") -> Callable[[Sequence[str]], Signature]:
-    """Make a function that makes the check of a signature in hexadecimal digits from its secrets."""
+    """Return a function that creates the check of a hexadecimal signature from its secrets."""
     return lambda secrets: Signature([one.encode() for one in secrets], headers, prefix)
 
 
 def standard_webhooks(secrets: Sequence[str], family: str = "webhook") -> Signature:
-    """Make the check of the Standard Webhooks specification. Raises ValueError for a secret of another form.
+    """Create the check of the Standard Webhooks specification. Raises ValueError for a malformed secret.
 
-    `family` is the start of its three headers ("svix" at some senders). Keys are base64 after "whsec_". The
-    reference library drops characters that aren't base64; a mistyped secret would be another key then.
+    `family` is the prefix of its three headers (some senders use "svix"). Keys are base64 after "whsec_".
+    The reference library ignores characters that aren't base64, so that a mistyped secret becomes a different
+    key; this check refuses it.
     """
     try:
         keys = [base64.b64decode(one.removeprefix("whsec_"), validate=True) for one in secrets]
     except ValueError:
-        raise ValueError('expected a secret such as "whsec_…" with base64 after it') from None
+        raise ValueError('expected a secret such as "whsec_…", with base64 after the prefix') from None
     return Signature(
         keys,
         headers=(f"{family}-signature",),
@@ -148,7 +150,7 @@ def standard_webhooks(secrets: Sequence[str], family: str = "webhook") -> Signat
 
 
 def _matches(given: Iterable[str], expected: Sequence[str]) -> bool:
-    """Return whether one text equals an expected one, comparing all of them in constant time."""
+    """Return whether one of the texts is expected, comparing all pairs in constant time."""
     pairs = [
         hmac.compare_digest(one.encode(errors="replace"), other.encode())
         for one in given

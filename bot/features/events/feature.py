@@ -1,4 +1,4 @@
-"""Events of other systems, which become incidents in chats."""
+"""Events from other systems, which become incidents in chats."""
 
 from bot.feature import Feature
 from bot.features.events.incident_command import INCIDENT

@@ -24,12 +24,12 @@ from bot.store.audit import author_of
 from bot.texts import Texts
 
 LISTED: Final = 15
-"""Incidents that the command lists, and changes that it shows of one."""
+"""Maximum number of incidents in the list, and of changes shown for one incident."""
 ACTIONS: Final = {"ack": Status.ACKNOWLEDGED, "resolve": Status.RESOLVED, "reopen": None}
 
 
 async def run_incident(call: Invocation) -> Result:
-    """Run the command."""
+    """Run `/incident`."""
     texts, db, address = call.texts, call.core.db, call.turn.address
     if not call.words:
         found = await db.transact(list_chat_incidents, address.account, address.chat, LISTED)

@@ -17,21 +17,22 @@ from bot.store.audit import Actor
 from bot.store.connection import OPEN, Connection, sql
 
 REOPENS_WITHIN: Final = 24 * 3600.0
-"""Seconds after its end within which the same problem opens its incident again, not another one."""
+"""Seconds after the end of an incident within which the same problem reopens it."""
 LASTS: Final = 60.0
-"""Seconds for which a state has to last before the chat is told."""
+"""Seconds for which a state must last before it is announced in the chat."""
 BURST_QUIET: Final = 15.0
 BURST_LASTS: Final = 60.0
-"""Seconds without news after which the agent starts on an incident, and after which it does anyway."""
+"""The agent starts on an incident after `BURST_QUIET` seconds without a new alert, at the latest
+`BURST_LASTS` seconds after the first one."""
 BATCH: Final = 50
 MAX_ALERTS: Final = 2_000
-"""Alerts that are kept of a group, ended ones included."""
+"""Maximum number of alerts stored for a group, including resolved ones."""
 _COLUMNS: Final = (
     "id, source, account, chat, chat_kind, topic, group_key, title, status, severity, state, opened_at,"
     " changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id, card_turn, announced,"
     " announce_at, revision, work_since, work_at, work"
 )
-# Record a delivery; nothing is returned if it is known.
+# Record a delivery. A known one returns no row.
 ADD_DELIVERY = sql(
     """INSERT INTO event_deliveries (source, key, at, headers, body) VALUES (:source, :key, :at, :headers,
     :body) ON CONFLICT (source, key) DO NOTHING RETURNING key"""
@@ -51,14 +52,14 @@ LIST_CHAT_INCIDENTS = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND opened_at > 0
     ORDER BY id DESC LIMIT :limit"""
 )
-# List the incidents whose card is outdated, without those whose card is being delivered: their account may be
-# away, and must not hold up others.
+# List the incidents whose card is outdated, except those whose card is being delivered: their account may be
+# offline and must not delay others.
 LIST_OUTDATED = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE outdated = 1 AND NOT EXISTS (SELECT 1 FROM turns t
     WHERE t.id = incidents.card_turn AND t.state IN {OPEN}) ORDER BY id LIMIT :limit"""
 )
 FIND_OUTDATED = sql("SELECT 1 FROM incidents WHERE outdated = 1 LIMIT 1")
-# Leave an incident alone until its next event.
+# Skip an incident until its next event.
 SHELVE_INCIDENT = sql("UPDATE incidents SET outdated = 0, announce_at = 0, work_at = 0 WHERE id = :id")
 LIST_UNSETTLED = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE settle_at > 0 AND settle_at <= :now ORDER BY settle_at
@@ -111,8 +112,11 @@ LIST_CHANGES = sql(
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Times of a source (s): how long a tentative alert waits, and after which silence nothing is known (0.0:
-    never)."""
+    """Times of a source (s).
+
+    `interval` is how long an alert stays tentative, `quiet_after` the time without events after which the
+    state is unknown (0.0: never).
+    """
 
     interval: float
     quiet_after: float
@@ -120,9 +124,9 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident, as in the table `incidents`. `opened_at` is 0.0 while nothing has fired.
+    """An incident, as in the table `incidents`. `opened_at` is 0.0 until an alert is firing.
 
-    `taken_as` is the state that a person gave it, or None; `taken_by` is that person as `platform:id`.
+    `taken_as` is the state that a person set, or None; `taken_by` is that person as `platform:id`.
     """
 
     source: str
@@ -151,13 +155,13 @@ class Incident:
 
     @property
     def is_ended(self) -> bool:
-        """Return whether the problem ended."""
+        """Return whether the incident is resolved."""
         return self.status is Status.RESOLVED
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentChange:
-    """A state that an incident got. `person` is who gave it, as `platform:id` ("": its source)."""
+    """A change of an incident's state. `person` made it, as `platform:id` ("": its source)."""
 
     at: float
     status: Status
@@ -167,7 +171,7 @@ class IncidentChange:
 
 @dataclass(frozen=True, slots=True)
 class RoutedEvent:
-    """An event by its key in the ledger. Its parts are incidents of their own, each with its route."""
+    """An event with its key in the ledger. Its parts belong to separate incidents, each with its route."""
 
     key: str
     parts: Sequence[tuple[Event, EventRoute]] = ()
@@ -183,9 +187,10 @@ def record_delivery(
     *,
     has_ids: bool,
 ) -> bool:
-    """Store a request by its events, and change their incidents. Return False if all are known.
+    """Store the events of a request, and update their incidents. Return False if all events are known.
 
-    `has_ids`: the keys are ids, so that a stored one is a repetition; the same content may be news.
+    `has_ids`: the keys are ids, and an event with a known one is a repetition. Without ids, an event with
+    known content may still be new.
     """
     content = {
         "headers": orjson.dumps(dict(request.headers)).decode(),
@@ -195,7 +200,7 @@ def record_delivery(
     for event in events:
         row = {"source": source, "key": event.key, "at": now, **content}
         is_known = connection.execute(ADD_DELIVERY, row).first() is None
-        # Further events of a batch have the body of the first.
+        # The body is stored once, with the first event of a batch.
         content, is_new = dict.fromkeys(content, ""), is_new or not is_known
         for part, route in () if is_known and has_ids else event.parts:
             apply_event(connection, source, in_order(part, now), route, timing, now)
@@ -203,7 +208,7 @@ def record_delivery(
 
 
 def in_order(event: Event, now: float) -> Event:
-    """Return an event whose reports are ordered by their arrival if the source tells no time."""
+    """Return an event whose reports without a time are ordered by arrival."""
     arrived = int(now * 1_000_000_000)
     timeless = [not (one.start or one.sequence) for one in event.reports]
     reports = [
@@ -216,9 +221,10 @@ def in_order(event: Event, now: float) -> Event:
 def apply_event(
     connection: Connection, source: str, event: Event, route: EventRoute, timing: Timing, now: float
 ) -> None:
-    """Fold an event into its incident.
+    """Apply an event to its incident.
 
-    What never fired is stored as well, but is not an incident yet: a firing may arrive after its resolve.
+    A group that has never been firing is stored, but not yet opened as an incident: the report that an alert
+    was resolved may arrive before the one that it is firing.
     """
     kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
     address = ReplyAddress(route.account, route.chat, kind, route.topic or "")
@@ -235,7 +241,7 @@ def apply_event(
         at = min(since + BURST_LASTS, now + BURST_QUIET)
         after = replace(after, work_since=since, work_at=at, work=route.work)
     if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
-        # Another incident, which knows what was reported before: that may still arrive late.
+        # Open another incident. It keeps the known reports, since old ones may still arrive late.
         known = replace(
             known, id=0, opened_at=now, conversation=0, card_turn=0, announced=None, announce_at=0.0
         )
@@ -246,7 +252,7 @@ def apply_event(
 
 
 def derive_state(incident: Incident, timing: Timing, now: float) -> Incident:
-    """Return an incident with what its group's state and the time make of it."""
+    """Return an incident with the state that follows from its group, its people and the time."""
     group = incident.group.confirm(now, timing.interval)
     status = group.status
     is_open = status in (Status.FIRING, Status.ACKNOWLEDGED)
@@ -274,7 +280,7 @@ def derive_state(incident: Incident, timing: Timing, now: float) -> Incident:
 
 
 def fires_anew(before: Group, after: Group) -> bool:
-    """Return whether an alert fires that did not fire before, or fires in a new episode."""
+    """Return whether an alert started firing, or is firing in a new episode."""
     known = {key: one.report.version for key, one in before.alerts.items() if one.status is Status.FIRING}
     firing = {key: one.report.version for key, one in after.alerts.items() if one.status is Status.FIRING}
     return bool(firing.items() - known.items())
@@ -283,12 +289,13 @@ def fires_anew(before: Group, after: Group) -> bool:
 def take_incident(
     connection: Connection, number: int, status: Status | None, actor: Actor, timing: Timing, now: float
 ) -> Incident | None:
-    """Give an incident the state that a person decided, or its own again (None). Return it as it is then, or
-    None if it had that state already.
+    """Set the state of an incident to a person's decision; None: restore the state that its source reports.
+
+    Return the changed incident, or None if it already had that state.
     """
     before = decode_incident(connection.execute(GET_INCIDENT, {"id": number}).one())
     if before.taken_as is status or before.status is status:
-        # The press has removed the buttons of the card.
+        # Pressing a button removed all buttons of the card.
         connection.execute(TOUCH_CARD, {"id": number})
         return None
     taken = replace(before, taken_as=status, taken_by=actor.person, taken_name=actor.name)
@@ -300,7 +307,7 @@ def take_incident(
 def save_incident(
     connection: Connection, before: Incident, after: Incident, now: float, actor: Actor | None = None
 ) -> int:
-    """Insert or update an incident, and record its new state, with the person who gave it. Return its id."""
+    """Insert or update an incident, and record a new state and who set it. Return its id."""
     row: dict[str, Any] = {
         "title": after.title,
         "status": after.status.value,
@@ -342,9 +349,9 @@ def save_incident(
 
 
 def _announce_at(before: Incident, after: Incident, now: float, actor: Actor | None) -> float:
-    """Return when the chat is told the state of an incident: once it has lasted, so that not every flap is.
+    """Return when to announce the state of an incident: once it has lasted, to skip flapping.
 
-    What a person did in the chat needs no announcement.
+    A change by a person in the chat is not announced.
     """
     if after.status is before.status:
         return before.announce_at
@@ -353,7 +360,7 @@ def _announce_at(before: Incident, after: Incident, now: float, actor: Actor | N
 
 
 def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now: float) -> float:
-    """Settle the incidents whose time has come. Return when the next ones are due (0.0: never)."""
+    """Update the incidents that are due. Return when the next ones are due (0.0: never)."""
     for row in connection.execute(LIST_UNSETTLED, {"now": now, "limit": BATCH}).all():
         before = decode_incident(row)
         timing = timings.get(before.source, Timing(0.0, 0.0))
@@ -362,19 +369,19 @@ def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now:
 
 
 def list_changes(connection: Connection, incident: int, limit: int = 200) -> list[IncidentChange]:
-    """Return what happened to an incident, the oldest first."""
+    """Return the changes of an incident, the oldest first."""
     rows = connection.execute(LIST_CHANGES, {"incident": incident, "limit": limit}).all()
     return [IncidentChange(row.at, Status(row.kind), row.actor, row.text) for row in rows]
 
 
 def list_last_deliveries(connection: Connection, since: float) -> dict[str, tuple[float, int]]:
-    """Return when each source sent something last, and how often since a time (s)."""
+    """Return the time of each source's last delivery since a time (s), and the number of deliveries."""
     rows = connection.execute(LAST_DELIVERIES, {"since": since}).all()
     return {row.source: (row.last, row.number) for row in rows}
 
 
 def purge_deliveries(connection: Connection, before: float) -> None:
-    """Delete the deliveries from before a time (s), and what is known of problems that never fired."""
+    """Delete the deliveries from before a time (s), and silent groups that were never firing."""
     connection.execute(PURGE_DELIVERIES, {"before": before})
     connection.execute(PURGE_UNOPENED, {"before": before})
 
@@ -386,7 +393,7 @@ def list_chat_incidents(connection: Connection, account: str, chat: str, limit: 
 
 
 def find_chat_incident(connection: Connection, account: str, chat: str, number: int) -> Incident | None:
-    """Return an incident of a chat, or None if it has none of this number."""
+    """Return an incident of a chat, or None if the chat has none with this number."""
     row = connection.execute(GET_INCIDENT, {"id": number}).first()
     found = None if row is None else decode_incident(row)
     is_here = found is not None and (found.address.account, found.address.chat) == (account, chat)
@@ -394,7 +401,7 @@ def find_chat_incident(connection: Connection, account: str, chat: str, number: 
 
 
 def list_history(connection: Connection, incident: Incident, limit: int) -> list[Incident]:
-    """Return earlier incidents with the same problem, the newest first."""
+    """Return earlier incidents of the same problem, the newest first."""
     address = incident.address
     where = {
         "account": address.account,
@@ -409,29 +416,29 @@ def list_history(connection: Connection, incident: Incident, limit: int) -> list
 
 
 def list_due_work(connection: Connection, now: float) -> tuple[list[Incident], float]:
-    """Return the incidents that the agent has to start on, and when the next ones follow (0.0: never)."""
+    """Return the incidents on which the agent must start now, and when the next are due (0.0: never)."""
     rows = connection.execute(LIST_DUE_WORK, {"now": now, "limit": BATCH}).all()
     return [decode_incident(row) for row in rows], connection.execute(NEXT_WORK).scalar_one() or 0.0
 
 
 def list_unannounced(connection: Connection, now: float) -> tuple[list[Incident], float]:
-    """Return the incidents whose state has to be told, and when the next ones follow (0.0: never)."""
+    """Return the incidents whose state must be announced, and when the next are due (0.0: never)."""
     rows = connection.execute(LIST_UNANNOUNCED, {"now": now, "limit": BATCH}).all()
     return [decode_incident(row) for row in rows], connection.execute(NEXT_ANNOUNCEMENT).scalar_one() or 0.0
 
 
 def list_outdated(connection: Connection) -> list[Incident]:
-    """Return incidents whose card has to be posted or changed, and can be now."""
+    """Return incidents whose card must be posted or updated, and can be now."""
     return [decode_incident(row) for row in connection.execute(LIST_OUTDATED, {"limit": BATCH}).all()]
 
 
 def has_outdated(connection: Connection) -> bool:
-    """Return whether a card has to be posted or changed."""
+    """Return whether a card must be posted or updated."""
     return connection.execute(FIND_OUTDATED).first() is not None
 
 
 def shelve_incident(connection: Connection, incident: Incident) -> None:
-    """Leave an incident alone until its next event, since its account is not configured."""
+    """Skip an incident until its next event, since its account is not configured."""
     connection.execute(SHELVE_INCIDENT, {"id": incident.id})
 
 

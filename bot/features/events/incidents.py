@@ -1,7 +1,7 @@
-"""Cards of incidents: each is the answer of a turn, which is changed whenever its incident is.
+"""Cards of incidents: each is the answer of a turn and is updated when its incident changes.
 
-So a card is posted once even across crashes, is changed within the rate limits, and looks native on every
-platform, by the same code as any other answer.
+The code that delivers answers thus also posts each card once, even across crashes, edits it within the rate
+limits, and renders it natively on every platform.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 EDIT_EVERY: Final = 1.0
-"""Seconds between two changes of cards."""
+"""Seconds between two rounds of updates."""
 LONGEST_NAP: Final = 30.0
 DAY: Final = 86_400.0
 PURGE_EVERY: Final = 3_600.0
 EARLIER: Final = 5
-"""Earlier incidents that the agent is told of."""
+"""Maximum number of earlier incidents passed to the agent."""
 
 
 class IncidentCards:
-    """Posts and changes the cards, tells states, and starts the agent. `run` works until cancelled."""
+    """Posts and updates cards, announces states, and starts the agent. `run` works until canceled."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -50,11 +50,11 @@ class IncidentCards:
         self._purge_at = 0.0
 
     def wake(self) -> None:
-        """Look for changed incidents now."""
+        """Check for changed incidents now."""
         self._poked.set()
 
     async def run(self, find_timings: Callable[[], Mapping[str, Timing]]) -> None:
-        """Post and change cards until cancelled. The times of the sources are by their names."""
+        """Post and update cards until canceled. `find_timings` returns the times of the sources by name."""
         while True:
             self._poked.clear()
             nap = await self.update(find_timings())
@@ -64,7 +64,7 @@ class IncidentCards:
                 await wait_first(self._poked, self._core.clock.sleep, nap)
 
     async def update(self, timings: Mapping[str, Timing]) -> float:
-        """Do what is due. Return the seconds until the next look."""
+        """Do everything that is due. Return the seconds until the next update."""
         core, now = self._core, self._core.clock.now()
         if now >= self._purge_at:
             self._purge_at = now + PURGE_EVERY

@@ -1,4 +1,4 @@
-"""Erasure and export of what people did to incidents, and expiry of incidents that ended."""
+"""Erasure and export of people's actions on incidents, and expiry of resolved incidents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.store.connection import Connection, sql
 from bot.store.person_data import PersonData, PersonKey
 
 ENDED_KEPT = 366 * 24 * 3600.0
-"""Seconds for which ended incidents are kept."""
+"""Seconds for which resolved incidents are stored."""
 DETACH_CHANGES = sql("UPDATE incident_changes SET actor = '', text = '' WHERE actor = :person")
 DETACH_INCIDENTS = sql(
     """UPDATE incidents SET taken_by = '', taken_name = '', outdated = 1, revision = revision + 1
@@ -26,7 +26,7 @@ PURGE_INCIDENTS = sql("DELETE FROM incidents WHERE status = 'resolved' AND chang
 
 
 class IncidentData(PersonData):
-    """What people did to incidents."""
+    """People's actions on incidents."""
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DETACH_CHANGES, {"person": str(person)})

@@ -1,4 +1,4 @@
-"""Sources as the configuration names them, and the route that receives their requests."""
+"""Configured event sources, and the route that receives their requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KINDS: Mapping[str, SourceKind] = {
     kind.name: kind for kind in (ALERTMANAGER, GRAFANA, PAGERDUTY, GITHUB, SENTRY, DATADOG, OPSGENIE)
 }
 DAY = 86_400.0
-WRONG_CREDENTIAL = "The request does not prove a secret of this source."
+WRONG_CREDENTIAL = "Wrong credentials. Check the secret of this event source."
 KEPT_HEADERS = (
     "content-type",
     "x-github-",
@@ -53,12 +53,12 @@ KEPT_HEADERS = (
     "request-id",
     "ce-",
 )
-"""Starts of the names of headers that say what a request is about, and hold no secret."""
+"""Names, or prefixes of names, of headers that describe the request and contain no secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source: how its requests are checked and read. `credential` is None if it needs none."""
+    """An event source, with what checks and reads its requests. `credential` is None without secrets."""
 
     name: str
     kind: SourceKind
@@ -67,7 +67,7 @@ class Source:
 
 
 def make_source(name: str, config: EventSource) -> Source:
-    """Make a source from its configuration. Raises ValueError for a secret of the wrong form."""
+    """Create a source from its configuration. Raises ValueError for a malformed secret."""
     if config.type in KINDS:
         kind = KINDS[config.type]
     else:
@@ -118,14 +118,14 @@ def _field_map(fields: EventFields) -> FieldMap:
 
 
 def route_event(config: EventsConfig, source: str, event: Event) -> EventRoute | None:
-    """Return the first route that an event takes, or None."""
+    """Return the first route that matches an event, or None."""
     facts = [event.labels, *(report.labels for report in event.reports[:1])]
     labels = {name: value for one in reversed(facts) for name, value in one.items()}
     return next((route for route in config.routes if route.matches(source, labels)), None)
 
 
 def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
-    """Return the parts of an event that are incidents of their own: one, or one for each alert."""
+    """Yield the parts of an event that belong to separate incidents: one, or one for each alert."""
     if route.group == "group":
         yield event
         return
@@ -135,7 +135,7 @@ def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
 
 
 class EventReceiver:
-    """The sources of the current configuration. `record` stores what they send."""
+    """The sources of the current configuration. `record` stores their requests."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -144,7 +144,7 @@ class EventReceiver:
 
     @property
     def sources(self) -> Mapping[str, Source]:
-        """Return the sources by their names."""
+        """Return the sources by name."""
         config = self._core.config.events
         if config is not self._config:
             self._sources = {name: make_source(name, one) for name, one in config.sources.items()}
@@ -152,11 +152,11 @@ class EventReceiver:
         return self._sources
 
     def find_timings(self) -> Mapping[str, Timing]:
-        """Return the times of the sources by their names."""
+        """Return the times of the sources by name."""
         return {name: source.timing for name, source in self.sources.items()}
 
     def read(self, source: Source, request: EventRequest) -> list[RoutedEvent]:
-        """Return the events of a request; one without parts if it tells nothing. Raises UnreadableEvent."""
+        """Return the events of a request; if there are none, one without parts. Raises UnreadableEvent."""
         events = [self._route(source, event) for event in source.kind.read(request)]
         return events or [RoutedEvent(digest_of(request.body.hex()))]
 
@@ -166,7 +166,7 @@ class EventReceiver:
         return RoutedEvent(event.id, parts)
 
     async def record(self, source: Source, request: EventRequest) -> None:
-        """Store a request and fold its events. Raises UnreadableEvent and StoreError."""
+        """Store a request and apply its events. Raises UnreadableEvent and StoreError."""
         events = self.read(source, request)
         kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
         await self._core.db.transact(
@@ -183,8 +183,9 @@ class EventReceiver:
 
 
 class EventSourceInfo(BaseModel):
-    """An event source: its type, its path, and what it sent. `last` is a time (s), None if nothing of it is
-    stored; `deliveries` counts those of a day.
+    """An event source: its type, its path and its deliveries.
+
+    `last` is the time of the last delivery of the last day (s), or None; `deliveries` is their number.
     """
 
     name: str
@@ -206,7 +207,7 @@ router = APIRouter(tags=["events"])
 
 @router.get("/api/events/sources")
 async def list_event_sources(services: Services) -> EventSources:
-    """List the event sources and when they sent something last."""
+    """List the event sources, with the time of the last event and the number of events in the last day."""
     known = services.core.part(EventReceiver).sources
     last = await services.db.transact(list_last_deliveries, services.clock.now() - DAY)
     config = services.core.config.events
@@ -227,8 +228,8 @@ async def list_event_sources(services: Services) -> EventSources:
 @router.post("/events/{source}", status_code=202)
 @open_to(Role.BLOCKED)
 async def receive_event(source: str, request: Request, services: Services, attempts: Attempts) -> Response:
-    """Store a request of an event source (401: it proves no secret of the source; 404: unknown source; 422:
-    it is no request of such a source; 503: the database is not available, so the source retries).
+    """Store a request of an event source (401: wrong credentials; 404: unknown source; 422: the body is not
+    valid for the type of the source; 503: the database is unavailable, and the source should retry).
     """
     receiver = services.core.part(EventReceiver)
     known = receiver.sources.get(source)
@@ -241,7 +242,7 @@ async def receive_event(source: str, request: Request, services: Services, attem
         check = known.credential
         return check is None or check.accepts(headers, body, services.clock.now()) or None
 
-    # A sender that is refused for what others send from its address would lose events.
+    # A sender must not lose events because others at its address send wrong credentials.
     if await attempts.check_signature(request.scope, is_authentic, detail=f"event source {source}") is None:
         raise HTTPException(401, WRONG_CREDENTIAL)
     try:

@@ -1,4 +1,4 @@
-"""Implementations of `roebot events`, and the check of event sources."""
+"""Implementation of `roebot events`, and the check of event sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.features.events.receiver import make_source
 
 SECONDS = 10.0
 TEST_LASTS = 600.0
-"""Seconds for which the beginning of a test problem stays the same, so that its end can be sent."""
+"""Seconds for which test events share a start time, so that `--resolve` ends the same incident."""
 
 
 def list_command(home: Path | None, file: Path | None) -> int:
@@ -34,7 +34,9 @@ def list_command(home: Path | None, file: Path | None) -> int:
         return 1
     sources = answer.json()["sources"]
     for one in sources:
-        last = f"last {_format_age(time.time() - one['last'])}" if one["last"] else "nothing yet"
+        last = (
+            f"last {_format_age(time.time() - one['last'])}" if one["last"] else "no events in the last day"
+        )
         route = "" if one["has_route"] else ", no route"
         print(f"{one['name']}  {one['type']}  {service.url}{one['path']}  {last}{route}")
     if not sources:
@@ -53,7 +55,7 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
     config = configuration(file or running, folder).config.events
     if name not in config.sources:
         known = ", ".join(config.sources) or "none"
-        raise StartError(f"there is no event source {name} in the configuration; known: {known}")
+        raise StartError(f"the configuration has no event source {name}; known: {known}")
     source = make_source(name, config.sources[name])
     now = time.time()
     sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
@@ -68,7 +70,7 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
         print(f"roebot events: {answer.status_code} {_detail(answer)}", file=sys.stderr)
         return 1
     missing = "but no route takes its events; add one under events.routes"
-    where = "see the chat of its route" if config.has_route(name) else missing
+    where = "check the chat of its route" if config.has_route(name) else missing
     print(f"The service accepted the test event of {name}; {where}.")
     return 0
 
@@ -88,7 +90,7 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
         if events.has_route(name):
             yield Finding(True, f"events: {name} has a route")
         else:
-            yield Finding(None, f"events: no route takes what {name} sends; add one under events.routes")
+            yield Finding(None, f"events: no route takes events of {name}; add one under events.routes")
 
 
 def _find_service(home: Path) -> RunningService:

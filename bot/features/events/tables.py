@@ -1,4 +1,4 @@
-"""Tables of the feature, and how the state of a group is stored."""
+"""Tables of the feature, and the stored form of a group's state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DELIVERIES: Final = Table(
     Column("body", Text, nullable=False),
     Index("event_deliveries_at", "at"),
 )
-"""The ledger: what each source sent, by its own id, so that a repetition is recognized."""
+"""The ledger: deliveries by source and key, by which repetitions are recognized."""
 INCIDENTS: Final = Table(
     "incidents",
     _METADATA,
@@ -60,12 +60,13 @@ INCIDENTS: Final = Table(
 )
 """Incidents: the state of a group of alerts in a chat, and the turn whose answer is its card.
 
-- `settle_at`: when its state changes without news (0.0: never).
-- `outdated`: 1 if the card has to be changed; `revision` counts the changes.
-- `announced`: the state that the chat was told last; `announce_at` is when it is told the next (0.0: never).
-- `work_at`: when the agent starts on it (0.0: never); `work_since` is that of the first event for it, `work`
-  what its route says about it.
-- `taken_as`: the state that a person gave it ("": none); `taken_by` is that person as `platform:id`.
+- `settle_at`: when its state may change without a new event (0.0: never).
+- `outdated`: 1 if the card must be updated; `revision` counts the changes.
+- `announced`: the state last announced in the chat; `announce_at` is the time of the next announcement (0.0:
+  none).
+- `work_at`: when the agent starts on it (0.0: never); `work_since` is the time of the first event of the
+  burst, `work` the configuration of its route.
+- `taken_as`: the state that a person set ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(
     "incident_changes",
@@ -78,7 +79,7 @@ CHANGES: Final = Table(
     Column("text", String, nullable=False),
     Index("incident_changes_incident", "incident_id", "id"),
 )
-"""What happened to incidents, the oldest first."""
+"""Changes of incidents, the oldest first."""
 TABLES: Final = (DELIVERIES, INCIDENTS, CHANGES)
 
 

@@ -27,7 +27,7 @@ COUNT_STARTS = sql(
 
 @dataclass(frozen=True, slots=True)
 class WorkStart:
-    """Work on an incident. `facts` are what is known about it, for a quotation."""
+    """Work on an incident. `facts` is a text about the incident that is quoted to the agent."""
 
     incident: Incident
     facts: str
@@ -39,8 +39,8 @@ class WorkStart:
 def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTurn | None:
     """Open the turn in which the agent works on an incident, below its card.
 
-    Return None if it was opened before, the card is not posted (then work waits, unless it can't be), or the
-    chat has used up its starts.
+    Return None if another process opened it, if the chat has reached its limit, or if the card is not posted.
+    While the card is being delivered, the work stays due; if the card can't be posted, the work is skipped.
     """
     incident, address, work = start.incident, start.incident.address, start.incident.work
     turn = {"turn": incident.card_turn}

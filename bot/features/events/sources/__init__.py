@@ -1,1 +1,1 @@
-"""One module for each kind of source: what its requests look like, and how they prove their origin."""
+"""Kinds of event sources, one module each: the format and the signature of their requests."""

@@ -1,4 +1,4 @@
-"""Alertmanager's webhook, version 4, and what Grafana adds to it.
+"""Alertmanager's webhook, version 4, and Grafana's additions to it.
 
 Fields: `notify/webhook/webhook.go` and `template/template.go` of prometheus/alertmanager 0.34; Grafana's:
 `receivers/webhook/v1/webhook.go` and `templates/template_data.go` of grafana/alerting (August 2026).
@@ -48,7 +48,7 @@ class _Message(base.Payload):
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read a notification: one event, with the group as it is now."""
+    """Read a notification: one event with the current state of its group."""
     value = base.read_json(delivery.body)
     if not isinstance(value, dict) or str(value.get("version")) not in ("4", "1"):
         raise base.UnreadableEvent(_OTHER_BODY)
@@ -102,7 +102,7 @@ def _report(alert: _Alert, index: int) -> AlertReport:
 
 
 def sample_notification(version: str) -> Callable[[float, float | None], base.EventRequest]:
-    """Make a function that makes notifications of this version."""
+    """Return a function that creates sample notifications of this version."""
 
     def sample(began: float, ended: float | None) -> base.EventRequest:
         labels = {"alertname": "RoebotTest", "severity": "warning"}
@@ -133,7 +133,7 @@ SIGN: Final = hex_signature("x-grafana-alerting-signature")
 ALERTMANAGER: Final = base.SourceKind(
     "alertmanager", read, sample_notification("4"), has_ids=False, quiet_after=8.5 * 3600
 )
-"""It repeats what fires after `repeat_interval`, four hours by default, tested once in a group interval."""
+"""It repeats firing alerts after `repeat_interval` (four hours by default), checked per group interval."""
 GRAFANA: Final = base.SourceKind(
     "grafana", read, sample_notification("1"), SIGN, has_ids=False, quiet_after=8.5 * 3600
 )

@@ -1,4 +1,4 @@
-"""What all kinds of sources share: how to read a request, and the limits of what is taken from it."""
+"""Code shared by all kinds of sources: reading requests, and limits on their contents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bot.features.events.credentials import Credential
 MAX_LINE: Final = 300
 MAX_TEXT: Final = 4_000
 MAX_LABELS: Final = 60
-"""Characters of a title or a label's value, characters of a text, and labels that are kept of an alert."""
+"""Limits for an alert: characters of a title or label, characters of a text, and number of labels."""
 MAX_REPORTS: Final = 1_000
-"""Alerts that are read from one event; further ones count as left out."""
+"""Maximum number of alerts read from one event; further ones count as omitted."""
 MAX_URL: Final = 2_000
 MAX_INT: Final = (1 << 63) - 1
-"""Largest number that databases and orjson can store; as nanoseconds, it is in the year 2262."""
+"""Largest number that databases and orjson can store; in nanoseconds, a time in the year 2262."""
 _BREAKS: Final = re.compile(r"\s+")
 # Control characters and halves of surrogate pairs, which JSON can hold and databases can't.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -44,7 +44,7 @@ _SEVERITIES: Final = {
 
 
 class UnreadableEvent(RoebotError):
-    """A request that is not one of its source; the message says which field is wrong."""
+    """A request that is not valid for its source; the message names the wrong field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class EventRequest:
 class SourceKind:
     """A kind of source.
 
-    - `read` returns the events of a request, none if it tells nothing. Raises UnreadableEvent.
-    - `sample` makes a request about a problem that began at a time (s), or that ended now if it is given.
-    - `credentials` makes its own check from secrets, if it has one.
-    - `has_ids`: its requests have ids. Otherwise a request with known content may be news, see `Alert`.
-    - `interval`: seconds after which a source repeats what still holds; a tentative alert waits that long.
-    - `quiet_after`: seconds without a word after which nothing is known any more (0: it tells every change).
+    - `read` returns the events of a request; none if it is about something else. Raises UnreadableEvent.
+    - `sample` creates a request about a problem that began at one time and, if given, ended at another (s).
+    - `credentials` creates the kind's check of signatures from secrets, if it has one.
+    - `has_ids`: its requests have ids. Otherwise, a request with known content may still be new, see `Alert`.
+    - `interval`: seconds after which a source repeats an unchanged state; an alert is tentative that long.
+    - `quiet_after`: seconds without a request after which the state is unknown (0: it reports every change).
     """
 
     name: str
@@ -77,40 +77,40 @@ class SourceKind:
 
 
 def line(value: object) -> str:
-    """Return a value as one bounded line."""
+    """Return a value as one line of limited length."""
     return shorten(_BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip(), MAX_LINE)
 
 
 def identifier(value: object) -> str:
-    """Return a value as a bounded key; a longer one ends with its digest."""
+    """Return a value as a key of limited length; a longer one is cut and ends with its digest."""
     text = _BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip()
     return text if len(text) <= MAX_LINE else f"{text[:200]} {digest_of(text)}"
 
 
 def paragraphs(value: object) -> str:
-    """Return a value as a bounded text with its line breaks."""
+    """Return a value as a text of limited length with its line breaks."""
     return shorten(_CONTROLS.sub("", "" if value is None else str(value)).strip(), MAX_TEXT)
 
 
 def make_request(value: object, headers: Mapping[str, str] | None = None) -> EventRequest:
-    """Make a request with a JSON body, for samples."""
+    """Create a sample request with a JSON body."""
     return EventRequest({"content-type": "application/json", **(headers or {})}, json.dumps(value).encode())
 
 
 def format_time(seconds: float) -> str:
-    """Return an instant as RFC 3339 writes it."""
+    """Format a time (s since the epoch) as in RFC 3339."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text with at most this many characters."""
+    """Cut a text to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def read_time(value: str | None) -> int:
-    """Return an instant in nanoseconds since the epoch; 0 if there is none, or it is that of year 1.
+    """Return a time in nanoseconds since the epoch; 0 without one, or for one before 1970.
 
-    Sources drop trailing zeros and use different offsets, so texts can't be compared. Raises ValueError.
+    Sources omit trailing zeros and use different offsets, so texts can't be compared. Raises ValueError.
     """
     if not value:
         return 0
@@ -133,7 +133,7 @@ Paragraphs = Annotated[str, BeforeValidator(paragraphs)]
 
 
 def keep_labels(value: object) -> dict[str, str]:
-    """Return a mapping as bounded labels. Raises ValueError if it is none."""
+    """Return a mapping as labels of limited number and length. Raises ValueError for other values."""
     if not isinstance(value, Mapping | None):
         raise ValueError("expected an object with names and values")
     items = sorted((value or {}).items())[:MAX_LABELS]
@@ -144,7 +144,7 @@ Labels = Annotated[dict[str, str], BeforeValidator(keep_labels)]
 
 
 class Payload(BaseModel):
-    """A part of a request. Unknown fields are ignored, since sources add some with each version."""
+    """A part of a request. Unknown fields are ignored, since new versions of sources add some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
 
@@ -161,7 +161,7 @@ def read_json(body: bytes) -> Any:
 
 
 def read_payload(model: type[P], value: Any) -> P:
-    """Return a JSON value as a payload. Raises UnreadableEvent, which names the first wrong field."""
+    """Return a JSON value as a payload. Raises UnreadableEvent with the first wrong field."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -171,7 +171,7 @@ def read_payload(model: type[P], value: Any) -> P:
 
 
 def find_severity(*values: object) -> AlertSeverity | None:
-    """Return the severity that the first known one of these words means, or None."""
+    """Return the severity of the first known word, or None."""
     words = (str(value).strip().lower() for value in values if value is not None)
     return next((_SEVERITIES[word] for word in words if word in _SEVERITIES), None)
 
@@ -182,18 +182,18 @@ def present(labels: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def unix_seconds(value: str) -> int:
-    """Return seconds since the epoch as nanoseconds; 0 if the text is no such number."""
+    """Convert a text with seconds since the epoch to nanoseconds; 0 if it is not such a number."""
     is_number = value.isascii() and value.isdigit() and len(value) < 12
     return min(int(value) * 1_000_000_000, MAX_INT) if is_number else 0
 
 
 def keep_links(links: Iterable[tuple[str, object]]) -> tuple[AlertLink, ...]:
-    """Return links of web pages, without those of other schemes."""
+    """Return the links to web pages, without those of other schemes."""
     return tuple(AlertLink(label, url) for label, value in links if (url := web_url(value)))
 
 
 def web_url(value: object) -> str:
-    """Return a value if it is a URL of a web page that is safe within a text, otherwise ""."""
+    """Return a value if it is the URL of a web page and safe within a text, otherwise ""."""
     text = str(value or "").strip()
     try:
         parts = urlsplit(text)
@@ -204,10 +204,10 @@ def web_url(value: object) -> str:
 
 
 def digest_of(*parts: object) -> str:
-    """Return a key for what a source sends without an id of its own."""
+    """Return a key for content that a source sends without an id."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def content_id(group: str, reports: Iterable[AlertReport], *more: object) -> str:
-    """Return the key of an event by its content: the same states of the same alerts in the same group."""
+    """Return a key derived from an event's content: its group, and the states of its alerts."""
     return digest_of(group, sorted((one.key, one.status, one.start, one.end) for one in reports), *more)

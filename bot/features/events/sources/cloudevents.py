@@ -21,7 +21,7 @@ _TYPE: Final = "application/cloudevents"
 
 
 def cloudevents(mapping: FieldMap) -> base.SourceKind:
-    """Make a kind of source of CloudEvents. Their subject, or else their source, is the group."""
+    """Create the kind of source for CloudEvents. Their subject, or else their source, is the group."""
 
     def read(delivery: base.EventRequest) -> Sequence[Event]:
         found = [_check(value) for value in _unpack(delivery)]
@@ -49,18 +49,18 @@ def cloudevents(mapping: FieldMap) -> base.SourceKind:
 
 
 def _unpack(delivery: base.EventRequest) -> list[Any]:
-    """Return the events of a request as in the JSON format: structured, a batch, or binary."""
+    """Return the events of a structured, batched or binary request, in the JSON format."""
     kind = delivery.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == f"{_TYPE}-batch+json":
         batch = base.read_json(delivery.body)
         if not isinstance(batch, list) or len(batch) > MAX_BATCH:
-            raise base.UnreadableEvent(f"The body has to be a list of at most {MAX_BATCH} events.")
+            raise base.UnreadableEvent(f"The body must be a list of at most {MAX_BATCH} events.")
         return batch
     if kind == f"{_TYPE}+json":
         return [base.read_json(delivery.body)]
     if kind.startswith(_TYPE):
         raise base.UnreadableEvent(
-            f"The content type {base.line(kind)} is not supported, only its JSON format."
+            f"The content type {base.line(kind)} is not supported. Use the JSON format."
         )
     value: dict[str, Any] = {
         name.removeprefix("ce-"): unquote(text)
@@ -74,10 +74,10 @@ def _unpack(delivery: base.EventRequest) -> list[Any]:
 
 def _check(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise base.UnreadableEvent("Each event has to be an object.")
+        raise base.UnreadableEvent("Each event must be an object.")
     for name in ("id", "source", "type", "specversion"):
         if not isinstance(value.get(name), str) or not value[name]:
-            raise base.UnreadableEvent(f"{name}: the event lacks this attribute.")
+            raise base.UnreadableEvent(f"{name}: expected a text; the attribute is required.")
     if value["specversion"] != "1.0":
         raise base.UnreadableEvent('specversion: expected "1.0".')
     if isinstance(value.get("data_base64"), str):

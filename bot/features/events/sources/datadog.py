@@ -1,4 +1,4 @@
-"""Datadog's webhooks. Their body is what the payload template of the webhook says: TEMPLATE is ours.
+"""Datadog's webhooks, with TEMPLATE as the configured payload.
 
 Variables and transitions: docs.datadoghq.com/integrations/webhooks and /monitors/notify/variables.
 """
@@ -30,7 +30,7 @@ TEMPLATE: Final = """{
   "at": "$DATE_POSIX"
 }
 """
-"""Payload of the webhook in Datadog."""
+"""Payload to configure for the webhook in Datadog."""
 _STATUSES: Final = {
     **dict.fromkeys(("Triggered", "Re-Triggered", "Warn", "Re-Warn", "Renotify"), Status.FIRING),
     **dict.fromkeys(("No Data", "Re-No Data"), Status.FIRING),
@@ -57,15 +57,17 @@ class _Body(base.Payload):
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read a notification of a monitor. Other events tell nothing."""
+    """Read a notification of a monitor. Other events are ignored."""
     body = base.read_payload(_Body, base.read_json(delivery.body))
     if body.id.startswith("$"):
-        raise base.UnreadableEvent("id: the payload has to be sent by Datadog, which replaces $ID.")
+        raise base.UnreadableEvent(
+            "id: expected a value instead of $ID, which Datadog replaces when it sends the payload."
+        )
     if body.transition not in _STATUSES:
         return []
     group = body.cycle or body.aggregate or base.identifier(f"{body.alert} {body.scope}")
     if not group:
-        raise base.UnreadableEvent("cycle, aggregate or alert: one of them has to have a value.")
+        raise base.UnreadableEvent("cycle, aggregate or alert: at least one must have a value.")
     facts = {"alert": body.alert, "scope": body.scope, "metric": body.metric, "host": body.host}
     more = {"transition": body.transition, "type": body.type, "priority": body.priority}
     tags = dict(tag.strip().partition(":")[::2] for tag in body.tags.split(",") if ":" in tag)
@@ -83,7 +85,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
-    """Make a notification as our template does."""
+    """Create a notification with the payload of TEMPLATE."""
     transition, at = ("Triggered", began) if ended is None else ("Recovered", ended)
     given = {"id": f"{at:.0f}", "cycle": "roebot-test", "transition": transition, "at": f"{at:.0f}"}
     empty = dict.fromkeys(json.loads(TEMPLATE), "")

@@ -1,4 +1,4 @@
-"""GitHub's webhooks: runs of workflows, deployments, issues and pull requests.
+"""GitHub's webhooks: workflow runs, deployments, issues and pull requests.
 
 Fields: payload schemas of octokit/webhooks. Deliveries: "Best practices for using webhooks" in github/docs.
 """
@@ -61,13 +61,13 @@ class _Body(base.Payload):
 
 
 Found = tuple[str, AlertReport] | None
-"""The grouping key within the repository and the report; None if the event tells nothing."""
+"""The grouping key within the repository, and the report; None if the event is ignored."""
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read an event. One of another kind tells nothing."""
+    """Read an event. Other kinds of events are ignored."""
     if not delivery.headers.get("content-type", "").startswith("application/json"):
-        raise base.UnreadableEvent("The content type of the webhook has to be application/json.")
+        raise base.UnreadableEvent("The content type of the webhook must be application/json.")
     name = delivery.headers.get("x-github-event", "")
     if name not in _READERS:
         return []
@@ -78,7 +78,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
     group, report = found
     facts = {"event": name, "action": body.action, "repository": body.repository.full_name}
     labels = {**facts, "sender": body.sender.login, **report.labels}
-    # Two hooks of a repository may deliver the same thing under one id.
+    # Two hooks of a repository may deliver the same event with the same id.
     hook, guid = (delivery.headers.get(f"x-github-{part}", "") for part in ("hook-id", "delivery"))
     key = (
         base.identifier(f"{hook}:{guid}")
@@ -90,7 +90,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 
 
 def _read_run(body: _Body) -> Found:
-    """A later successful run of the same workflow on the same branch resolves a failed one."""
+    """Read a workflow run. A later success of the workflow on the same branch resolves a failure."""
     run = body.workflow_run
     failed = run is not None and run.conclusion in _FAILED
     if run is None or not (failed or run.conclusion == "success"):
@@ -110,7 +110,7 @@ def _read_run(body: _Body) -> Found:
 
 
 def _read_deployment(body: _Body) -> Found:
-    """A later successful deployment to the same environment resolves a failed one."""
+    """Read a deployment status. A later success in the same environment resolves a failure."""
     deployment, news = body.deployment, body.deployment_status
     if deployment is None or news is None or not (news.state in _FAILED or news.state == "success"):
         return None
@@ -129,7 +129,7 @@ def _read_deployment(body: _Body) -> Found:
 
 
 def _read_issue(body: _Body) -> Found:
-    """An issue or a pull request is open, or it is not."""
+    """Read an issue or a pull request, which is a problem until it is closed."""
     kind, issue = ("issue", body.issue) if body.issue else ("pull request", body.pull_request)
     if issue is None:
         return None
@@ -156,7 +156,7 @@ _READERS: Final[Mapping[str, Callable[[_Body], Found]]] = {
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
-    """Make a webhook of a run that failed, or of one that passed after it."""
+    """Create a webhook about a failed run, or about a later successful one."""
     run = {
         "id": int(ended or began),
         "name": "Test of Roebot",

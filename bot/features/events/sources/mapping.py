@@ -1,4 +1,4 @@
-"""Sources whose JSON the configuration maps to alerts."""
+"""Sources whose JSON is mapped to alerts by the configuration."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ ACKNOWLEDGED: Final = frozenset({"acknowledged", "acked", "ack"})
 
 @dataclass(frozen=True, slots=True)
 class FieldMap:
-    """Where the values of an alert are in an event: paths such as "data.alert.id" or "items.0.name" ("":
-    nowhere).
+    """Paths to the values of an alert in an event, such as "data.alert.id" or "items.0.name" ("": none).
 
-    An event whose `status` is one of `resolved` or `acknowledged` (in lower case) says so; any other fires.
-    Without a path for the group, each event is a group of its own.
+    The `status` of an event is compared, in lower case, with `resolved` and `acknowledged`; any other one
+    means firing. Without a path for the group, each event is a separate group.
     """
 
     id: str = ""
@@ -36,7 +35,7 @@ class FieldMap:
     acknowledged: frozenset[str] = ACKNOWLEDGED
 
     def read(self, value: Any, *, key: str = "", group: str = "") -> Event:
-        """Return a value as an event, with this id and group unless the mapping names others.
+        """Convert a value to an event. `key` and `group` are used where the mapping has no value.
 
         Raises UnreadableEvent.
         """
@@ -58,7 +57,7 @@ class FieldMap:
         return Event(key, group, report.title, (report,), report.labels)
 
     def sample(self, began: float, ended: float | None) -> Any:
-        """Return an event about a problem that began, or ended now."""
+        """Return a sample event about a problem that began or, with `ended`, one that ended."""
         word = "firing" if ended is None else min(self.resolved)
         paths = {
             self.title: "This is a test of Roebot",
@@ -82,7 +81,7 @@ class FieldMap:
 
 
 def find_path(value: Any, path: str) -> Any:
-    """Return the value at a path; None if there is none, or it is an object or a list."""
+    """Return the value at a path; None if it is missing, an object or a list."""
     for name in filter(None, path.split(".")):
         if isinstance(value, Mapping):
             value = value.get(name)
@@ -94,7 +93,7 @@ def find_path(value: Any, path: str) -> Any:
 
 
 def fill(paths: Mapping[str, str]) -> Any:
-    """Return a JSON value that has these texts at these paths."""
+    """Return a JSON value with these texts at these paths."""
     rest: dict[str, dict[str, str]] = {}
     for path, text in paths.items():
         if not path:
@@ -107,7 +106,7 @@ def fill(paths: Mapping[str, str]) -> Any:
 
 
 def generic(mapping: FieldMap) -> base.SourceKind:
-    """Make a kind of source from a mapping of its JSON."""
+    """Create a kind of source from the mapping of its JSON."""
 
     def read(delivery: base.EventRequest) -> Sequence[Event]:
         return [mapping.read(base.read_json(delivery.body))]

@@ -1,4 +1,4 @@
-"""Outgoing webhooks of Opsgenie and of Jira Service Management, which has the same.
+"""Outgoing webhooks of Opsgenie and Jira Service Management, which have the same format.
 
 Actions and fields: support.atlassian.com, "Opsgenie Edge Connector alert action data". `createdAt` is in
 milliseconds, `updatedAt` in nanoseconds.
@@ -48,7 +48,7 @@ class _Body(base.Payload):
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read an action. One that does not change an alert's state tells nothing."""
+    """Read an action. Actions that don't change an alert's state are ignored."""
     body = base.read_payload(_Body, base.read_json(delivery.body))
     if body.action not in _STATUSES:
         return []
@@ -77,7 +77,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
-    """Make an action on an alert."""
+    """Create an action on an alert."""
     alert = {
         "alertId": "roebot-test",
         "message": "This is a test of Roebot",

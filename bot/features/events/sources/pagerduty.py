@@ -1,4 +1,4 @@
-"""PagerDuty's webhooks, version 3: one event a request, about an incident or something else.
+"""PagerDuty's webhooks, version 3, with one event per request.
 
 Fields and signatures: docs/webhooks of PagerDuty/developer-docs (August 2026).
 """
@@ -51,8 +51,9 @@ class _Body(base.Payload):
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read an event. Whatever is not about an incident's state tells nothing: a refusal of it would end the
-    subscription.
+    """Read an event. Events that are not about an incident's state are ignored.
+
+    They are not refused, since PagerDuty would then disable the subscription.
     """
     news = base.read_payload(_Body, base.read_json(delivery.body)).event
     if news.data.get("type") != "incident":
@@ -81,7 +82,7 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
-    """Make an event about an incident."""
+    """Create an event about an incident."""
     state = "triggered" if ended is None else "resolved"
     incident = {
         "id": "PROEBOT",

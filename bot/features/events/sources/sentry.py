@@ -1,7 +1,7 @@
-"""Sentry's internal integrations: issue alerts, metric alerts and the life of issues.
+"""Sentry's internal integrations: issue alerts, metric alerts, and changes of issues.
 
-Fields: docs/integrations/integration-platform/webhooks of getsentry/sentry-docs. The kind of an event is in a
-header, and so is the time, which the signature does not cover.
+Fields: docs/integrations/integration-platform/webhooks of getsentry/sentry-docs. The kind and
+the time of an event are in headers, which the signature does not cover.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Body(base.Payload):
 
 
 def read(delivery: base.EventRequest) -> Sequence[Event]:
-    """Read an event. One of another kind tells nothing."""
+    """Read an event. Other kinds of events are ignored."""
     kind = delivery.headers.get("sentry-hook-resource", "")
     if kind not in _READERS:
         return []
@@ -106,7 +106,7 @@ def _read_issue(body: _Body, at: int) -> AlertReport | None:
 
 
 def _read_error(body: _Body, at: int) -> AlertReport:
-    """An alert about an issue has no end of its own: the issue's end resolves it."""
+    """Read an issue alert. It has no end; it is resolved when its issue is."""
     error = base.read_payload(_Error, body.data.get("event"))
     facts = {"level": error.level, "environment": error.environment, "release": error.release}
     rule = {"rule": base.line(body.data.get("triggered_rule"))}
@@ -145,7 +145,7 @@ _READERS: Final[Mapping[str, Callable[[_Body, int], AlertReport | None]]] = {
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
-    """Make a request about an issue."""
+    """Create a request about an issue."""
     status, action = ("unresolved", "created") if ended is None else ("resolved", "resolved")
     issue = {"id": "1", "shortId": "ROEBOT-1", "title": "This is a test of Roebot", "status": status}
     at = f"{ended or began:.0f}"

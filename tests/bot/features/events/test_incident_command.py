@@ -64,7 +64,7 @@ async def test_the_command(tmp_path: Path, emulator: TelegramEmulator) -> None:
         await seen(emulator, chat, lambda found: "is active" in found[-1]["text"])
         assert await ask("/incident", chat) == "• 🔴 Incident 1 is active: service=db"
         assert (await ask("/incident 1 ack", chat)).startswith("Incident 1 is acknowledged")
-        assert (await ask("/incident 1 ack", chat)).startswith("Incident 1 is acknowledged already")
+        assert (await ask("/incident 1 ack", chat)) == "Nothing to change: incident 1 is acknowledged."
         audit = (await service.http.get("/api/audit")).json()["entries"]
         assert [(one["subject"], one["detail"]) for one in audit if one["action"] == "command"][-1] == (
             "/incident",
