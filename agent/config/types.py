@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -76,6 +77,14 @@ def _check_not_empty(value: str) -> str:
     return value
 
 
+def _check_timezone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("expected the name of a time zone, such as Europe/Berlin or UTC") from None
+    return value
+
+
 def _check_url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", value):
         raise ValueError("expected an address such as https://host or http://host:port/path")
@@ -100,6 +109,7 @@ Number = Annotated[float, Strict(), BeforeValidator(_parse_float), Field(allow_i
 Switch = Annotated[bool, Strict(), BeforeValidator(_parse_switch)]
 """true or false."""
 Text = Annotated[str, AfterValidator(_check_not_empty)]
+Timezone = Annotated[Text, AfterValidator(_check_timezone)]
 """Text that is not empty."""
 OneId = Annotated[Text, BeforeValidator(_unwrap_list)]
 """A name. A list with one name is accepted."""

@@ -153,18 +153,23 @@ class AdmissionPolicy:
         shortened = cut_quotations(message, self._account.limits.characters)
         mentioned = message.mentioned or message.origin.chat_kind is ChatKind.GROUP
         parsed = self._commands.parse(message.text, mentioned=mentioned, mentions=message.mentions)
+        topic_command = self._commands.find_topic_command(message.text)
         is_written = not message.clicked or message.pressed is not None
         if parsed is not None and not message.attachments and is_written:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            return self._make_admission(shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume)
+            return self._make_admission(
+                shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume, topic_command=topic_command
+            )
         refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._account.limits_for(message.origin, role)
         is_admin = self._account.may(message.origin, Permission.DECIDE)
-        return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
+        return self._make_admission(
+            shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets, topic_command=topic_command
+        )
 
     def _admit_app(self, message: InboundMessage) -> Admission | None:
         """Admit an app's message that may start a turn. Apps can't use commands and receive no notices."""
@@ -252,6 +257,7 @@ class AdmissionPolicy:
         resume: int = 0,
         is_admin: bool = False,
         budgets: UsageLimits = UNLIMITED,
+        topic_command: tuple[str, str] = ("", ""),
     ) -> Admission:
         account = self._account
         return Admission(
@@ -273,6 +279,7 @@ class AdmissionPolicy:
             recorded=self.is_recorded(message.origin.chat),
             budgets=budgets,
             app_budget=account.app_budget,
+            topic_command=topic_command,
         )
 
 

@@ -17,19 +17,27 @@ async def ask(call: Invocation) -> Result:
 
 async def hand_off(call: Invocation) -> Result:
     """Convert a command's turn into a turn that the agent answers."""
-    services = call.services
-    handoff = AgentHandoff(
+    refusal, interrupts = await call.core.db.transact(
+        hand_off_to_agent, call.turn, prepare_handoff(call), call.core.clock.now()
+    )
+    return start_handoff(call, refusal, interrupts=interrupts)
+
+
+def prepare_handoff(call: Invocation) -> AgentHandoff:
+    """Return the busy mode and limits for a command's turn that is handed to the agent."""
+    return AgentHandoff(
         busy=Busy(call.turn.busy or call.account.busy),
         limits=call.limits,
-        queue_limit=services.queue_limit,
+        queue_limit=call.services.queue_limit,
         texts=call.texts,
     )
-    refusal, interrupts = await call.core.db.transact(
-        hand_off_to_agent, call.turn, handoff, call.core.clock.now()
-    )
+
+
+def start_handoff(call: Invocation, refusal: str, *, interrupts: bool) -> Result:
+    """Start the turn that was handed to the agent, unless it was refused."""
     if refusal:
         return Result(refusal)
     if interrupts:
-        services.runs.interrupt_run(call.turn.conversation)
-    services.runs.wake_conversation(call.turn.conversation)
+        call.services.runs.interrupt_run(call.turn.conversation)
+    call.services.runs.wake_conversation(call.turn.conversation)
     return Result("", composed=True)

@@ -173,6 +173,16 @@ Handler = Callable[[Invocation], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
+class TopicWords:
+    """Messages that are commands in the conversations whose topic is `prefix` and a number: "pause" in
+    "incident-7" is `/incident 7 pause`.
+    """
+
+    prefix: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """Definition of a command."""
 
@@ -200,6 +210,8 @@ class Command:
     name, or its arguments too. Commands for admins are always recorded, with arguments."""
     changes_bare: bool = False
     """It changes something without arguments too."""
+    topic_words: TopicWords | None = None
+    """Messages that are this command in some conversations, without its name."""
     takes_person: bool = False
     """Its first argument can be a person, also as a mention in its message."""
     slow: bool = False
@@ -377,6 +389,16 @@ class Registry:
         if command is None or not (command.is_numbered(rest) or (mentioned and command.is_meant(rest))):
             return None
         return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))
+
+    def find_topic_command(self, text: str) -> tuple[str, str]:
+        """Return the prefix of the topics in which a message is a command, and the command with `{number}`;
+        two empty texts if it is none anywhere.
+        """
+        word = strip_call(text)[0].lower().rstrip(_AFTER_A_WORD)
+        for command in self._commands.values():
+            if command.topic_words is not None and word in command.topic_words.words:
+                return command.topic_words.prefix, f"/{command.name} {{number}} {word}"
+        return "", ""
 
     def is_call(self, text: str) -> bool:
         """Return whether a message is a known command that addresses the bot by its own slash command. A

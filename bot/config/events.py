@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text
+from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text, Timezone
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -28,6 +30,16 @@ Scheme = Literal["signature", "bearer", "basic", "header", "hmac-sha256", "stand
 SIGNED: tuple[Kind, ...] = ("grafana", "pagerduty", "github", "sentry")
 """Types whose senders sign requests in a format specific to the type."""
 MAPPED: tuple[Kind, ...] = ("cloudevents", "generic")
+SeverityName = Literal["info", "warning", "error", "critical"]
+SEVERITY_LABELS = ("severity", "priority", "level", "urgency")
+
+
+def _clock_time(value: object) -> object:
+    # YAML reads an unquoted 22:00 as a number of minutes.
+    return f"{value // 60:02}:{value % 60:02}" if type(value) is int and 0 <= value < 24 * 60 else value
+
+
+ClockTime = Annotated[str, BeforeValidator(_clock_time), Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 Words = Annotated[tuple[Text, ...], ManyIds]
 
 
@@ -116,6 +128,29 @@ class EventWork(Section):
     per_hour: Count = Field(6, description="Maximum number of starts per hour in a chat.")
 
 
+class QuietHours(Section):
+    """Hours of each day in which cards of less severe incidents are not posted."""
+
+    start: ClockTime = Field(description="First minute, as HH:MM.")
+    end: ClockTime = Field(description="End, as HH:MM; before `start`: on the next day.")
+    timezone: Timezone | None = Field(None, description="IANA name; null: `schedules.timezone`.")
+    severity: SeverityName = Field(
+        "critical", description="Least severe incident whose card is posted anyway."
+    )
+
+    def end_after(self, now: float, zone: str) -> float:
+        """Return the end of the quiet hours that `now` is in (s), or 0.0. `zone` is the default time zone."""
+        here = ZoneInfo(self.timezone or zone)
+        local = datetime.fromtimestamp(now, here)
+        start, end = time.fromisoformat(self.start), time.fromisoformat(self.end)
+        clock = local.time()
+        is_quiet = start <= clock < end if start <= end else clock >= start or clock < end
+        if not is_quiet:
+            return 0.0
+        day = local.date() + timedelta(days=int(clock >= end))
+        return datetime.combine(day, end, here).timestamp()
+
+
 class EventRoute(Section):
     """The chat for the events that match, and what happens there."""
 
@@ -131,7 +166,17 @@ class EventRoute(Section):
     group: Literal["group", "alert"] = Field(
         "group", description="Open an incident for each group of the source, or for each alert."
     )
+    severity: Mapping[Text, SeverityName] = Field(
+        default_factory=dict,
+        description="Severities by the word in the label severity, priority, level or urgency.",
+    )
+    quiet: QuietHours | None = Field(None, description="Quiet hours; null: none.")
     work: EventWork | None = Field(None, description="Work of the agent; null: it works only on request.")
+
+    def find_severity(self, labels: Mapping[str, str]) -> SeverityName | None:
+        """Return the severity that the route gives to an alert with these labels, or None."""
+        words = (labels.get(name, "") for name in SEVERITY_LABELS)
+        return next((self.severity[word] for word in words if word in self.severity), None)
 
     def takes(self, source: str) -> bool:
         """Return whether events of a source can take this route."""
@@ -158,6 +203,9 @@ class EventsConfig(Section):
     )
     routes: tuple[EventRoute, ...] = Field(
         (), description="Routes; an event takes the first one that matches."
+    )
+    storm_limit: Count = Field(
+        20, description="Maximum number of cards of incidents opened in a chat in five minutes."
     )
     kept_days: Count = Field(7, ge=3, le=365, description="Days for which received events are stored.")
 

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from agent.config.models import AgentConfig
-from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
+from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Timezone, Url
 from agent.shared.client_address import is_loopback, parse_network
 from bot.config.access import AccessConfig, AppRule
 from bot.config.accounts import AccountConfig
@@ -137,7 +136,7 @@ class DatabaseConfig(Section):
 class SchedulesConfig(Section):
     """Schedules."""
 
-    timezone: Text = Field(
+    timezone: Timezone = Field(
         "UTC",
         description="Default time zone for chats, as an IANA name; a chat can change it with /digest zone.",
     )
@@ -148,15 +147,6 @@ class SchedulesConfig(Section):
     shortest_minutes: Count = Field(
         5, description="Shortest interval between the runs of a schedule, in minutes."
     )
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError("expected the name of a time zone, such as Europe/Berlin or UTC") from None
-        return value
 
 
 class BudgetLimits(Section):

@@ -45,6 +45,7 @@ class Admission:
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
     - `app_budget`: the limit of the turns that apps start; None if no app may.
+    - `topic_command`: the command that the message is in some conversations (`Registry.find_topic_command`).
     - `is_crowded_out`: too many conversations are waiting, so this message must not add another one.
     """
 
@@ -67,6 +68,7 @@ class Admission:
     recorded: bool = False
     app_budget: AppBudget | None = None
     is_crowded_out: bool = False
+    topic_command: tuple[str, str] = ("", "")
 
     @property
     def is_by_app(self) -> bool:

@@ -50,7 +50,7 @@ from bot.store.interrupts import (
 from bot.store.message_edits import apply_edit, edited_event_id, was_accepted
 from bot.store.new_turn import ADD_INBOUND, FIND_EVENT, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
-from bot.store.routing import ConversationRoute, route_message
+from bot.store.routing import ConversationRoute, adopt_topic_command, route_message
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING
@@ -153,7 +153,7 @@ def _accept_one(
     overtaken = {"account": origin.account, "event_id": edited_event_id(origin)}
     if not admission.message.clicked and connection.execute(FIND_EVENT, overtaken).first():
         return []  # an edit was answered, which came first or in the place of this message
-    told = _check_notice(connection, admission, now)
+    told = _check_notice(connection, adopt_topic_command(connection, admission), now)
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:
         return []

@@ -125,6 +125,17 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
     )
 
 
+def adopt_topic_command(connection: Connection, admission: Admission) -> Admission:
+    """Return the admission as a command if its message is one in its conversation (see `TopicWords`)."""
+    prefix, command = admission.topic_command
+    key = _own(connection, admission.message) if prefix else None
+    number = key.topic.removeprefix(prefix) if key is not None and key.topic.startswith(prefix) else ""
+    if not number.isdecimal():
+        return admission
+    message = replace(admission.message, text=command.format(number=number))
+    return replace(admission, message=message, verdict=Verdict.COMMAND, resume=0)
+
+
 def hold_conversation(connection: Connection, admission: Admission) -> Any:
     """Lock and return a click's conversation row until the end of the transaction, or None if it does not
     exist.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button
 from bot.features.events.alerts import Alert, AlertSeverity, Group, Status
-from bot.features.events.incident_store import Incident
+from bot.features.events.incident import Incident
 from bot.texts import Texts
 
 MARKS: Final = {
@@ -34,12 +35,17 @@ def format_card(incident: Incident, texts: Texts) -> str:
     """Return the card of an incident. Texts of the source are shown as code, so that none becomes a link."""
     group, alerts = incident.group, _sorted(incident.group)
     state = texts(f"incident_{incident.status.value}")
-    title = quoted(incident.title or incident.key, 200)
+    title = format_title(incident, texts, 200)
     lines = [f"{MARKS[incident.status]} {texts('incident_head', number=incident.id, state=state)} {title}"]
+    if incident.parent:
+        lines.append(texts("incident_part_of", number=incident.parent))
     if incident.taken_as is not None and incident.taken_as is incident.status:
         key = f"incident_{incident.taken_as.value}_by"
         lines.append(texts(key, name=quoted(incident.taken_name or incident.taken_by or "?")))
-    lines += filter(None, [_describe(incident, texts), _labels(group)])
+    if incident.assignee:
+        lines.append(texts("incident_assigned_to", name=quoted(incident.assignee_name or incident.assignee)))
+    lines += [texts("incident_paused_line")] if incident.is_paused else []
+    lines += filter(None, [_describe(incident, texts), _labels(incident)])
     if len(alerts) > 1 or group.omitted:
         lines += ["", *(_line(group, one) for one in alerts[:MAX_LISTED])]
         left = len(alerts) - MAX_LISTED + group.omitted
@@ -47,6 +53,13 @@ def format_card(incident: Incident, texts: Texts) -> str:
     elif alerts and alerts[0].report.text:
         lines += ["", quoted(alerts[0].report.text, MAX_DETAILS)]
     return "\n".join([*lines, *_links(alerts, texts, MAX_CARD - len("\n".join(lines)) - 2)])
+
+
+def format_title(incident: Incident, texts: Texts, most: int = 60) -> str:
+    """Return the title of an incident, as code unless it is the bot's own."""
+    if incident.is_storm:
+        return texts("incident_storm", count=len(incident.group.alerts))
+    return quoted(incident.title or incident.key, most)
 
 
 def format_news(incident: Incident, texts: Texts) -> str:
@@ -60,7 +73,7 @@ def format_news(incident: Incident, texts: Texts) -> str:
 def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) -> str:
     """Return the facts about an incident for the agent, as plain text: alerts and earlier incidents."""
     group = incident.group
-    lines = [f"{incident.source}: {incident.title}"]
+    lines = [f"{incident.source}: {incident.title}" if incident.source else format_title(incident, texts)]
     for alert in _sorted(group)[:MAX_FACTS]:
         report, state = alert.report, group.status_of(alert).value
         labels = " ".join(f"{name}={value}" for name, value in report.labels.items())
@@ -84,10 +97,11 @@ def _date(seconds: float) -> str:
 
 def make_buttons(incident: Incident, texts: Texts) -> list[Button]:
     """Return the buttons below a card."""
+    assign = () if incident.assignee else ("assign",)
     actions = {
-        Status.FIRING: ("ack", "resolve"),
-        Status.ACKNOWLEDGED: ("resolve", "reopen"),
-        Status.NO_NEWS: ("resolve",),
+        Status.FIRING: ("ack", *assign, "ask", "resolve"),
+        Status.ACKNOWLEDGED: (*assign, "ask", "resolve", "reopen"),
+        Status.NO_NEWS: ("ask", "resolve"),
         Status.RESOLVED: ("reopen",) if incident.taken_as is Status.RESOLVED else (),
     }
     return [
@@ -101,7 +115,8 @@ def _describe(incident: Incident, texts: Texts) -> str:
     word = texts(f"severity_{severity.value}") if incident.severity else ""
     firing = incident.group.count(Status.FIRING)
     count = texts("incident_firing_count", count=firing) if len(incident.group.alerts) > 1 and firing else ""
-    return " · ".join(filter(None, [word, count, quoted(incident.source)]))
+    source = quoted(incident.source) if incident.source else ""
+    return " · ".join(filter(None, [word, count, source]))
 
 
 def _sorted(group: Group) -> list[Alert]:
@@ -119,15 +134,16 @@ def _line(group: Group, alert: Alert) -> str:
     return f"- {MARKS[group.status_of(alert)]} {quoted(alert.report.title or alert.report.key, 120)}"
 
 
-def _labels(group: Group) -> str:
-    """Return the labels that all alerts have in common."""
-    labels = [one.report.labels for one in group.alerts.values()]
-    common = {
-        name: value
-        for name, value in (labels[0] if labels else {}).items()
-        if name not in HIDDEN_LABELS and all(one.get(name) == value for one in labels)
-    }
-    return " ".join(quoted(f"{name}={value}", 60) for name, value in list(common.items())[:MAX_LABELS])
+def _labels(incident: Incident) -> str:
+    """Return the labels that all alerts have in common; in a storm, the most frequent ones."""
+    if incident.is_storm:
+        found = Counter(pair for one in incident.group.alerts.values() for pair in one.report.labels.items())
+        shown = [f"{name}={value} × {count}" for (name, value), count in found.most_common() if count > 1]
+    else:
+        shown = [
+            f"{name}={value}" for name, value in incident.common_labels.items() if name not in HIDDEN_LABELS
+        ]
+    return " ".join(quoted(one, 60) for one in shown[:MAX_LABELS])
 
 
 def _links(alerts: list[Alert], texts: Texts, most: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.commands.registry import Button
 from bot.domain import ChatKind, Part, PartKind
-from bot.features.events.incident_store import Incident
+from bot.features.events.incident import Incident
 from bot.store.connection import OPEN, Connection, encode_choices, sql
 from bot.store.conversations import TAKE_CONVERSATION
 from bot.store.new_turn import open_notice, save_part

@@ -15,15 +15,14 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.features.events.card import format_card, format_facts, format_news, make_buttons
 from bot.features.events.card_store import announce_state, show_card
+from bot.features.events.delivery_store import purge_deliveries
+from bot.features.events.incident import Incident, Timing
 from bot.features.events.incident_store import (
-    Incident,
-    Timing,
     has_outdated,
     list_due_work,
     list_history,
     list_outdated,
     list_unannounced,
-    purge_deliveries,
     settle_incidents,
     shelve_incident,
 )
@@ -70,7 +69,7 @@ class IncidentCards:
             self._purge_at = now + PURGE_EVERY
             await core.db.transact(purge_deliveries, now - core.config.events.kept_days * DAY)
         settled = await core.db.transact(settle_incidents, timings, now)
-        for incident in await core.db.transact(list_outdated):
+        for incident in await core.db.transact(list_outdated, now):
             await self._show_card(incident)
         unannounced, announced = await core.db.transact(list_unannounced, now)
         for incident in unannounced:
@@ -78,7 +77,7 @@ class IncidentCards:
         waiting, started = await core.db.transact(list_due_work, now)
         for incident in waiting:
             await self._start_work(incident, now)
-        if await core.db.transact(has_outdated):
+        if await core.db.transact(has_outdated, now):
             return EDIT_EVERY
         nap = min((at - now for at in (settled, announced, started) if at), default=LONGEST_NAP)
         return min(LONGEST_NAP, max(EDIT_EVERY, nap))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bot.access import Role
 from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
-from bot.features.events.alerts import Event
+from bot.features.events.alerts import AlertSeverity, Event
 from bot.features.events.credentials import (
     BasicSecret,
     Credential,
@@ -18,12 +18,13 @@ from bot.features.events.credentials import (
     Signature,
     standard_webhooks,
 )
-from bot.features.events.incident_store import (
+from bot.features.events.delivery_store import (
+    FoldRules,
     RoutedEvent,
-    Timing,
     list_last_deliveries,
     record_delivery,
 )
+from bot.features.events.incident import Timing
 from bot.features.events.incidents import IncidentCards
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
 from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent, digest_of
@@ -134,6 +135,18 @@ def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
         yield replace(event, group=group, title=report.title, reports=(report,), is_whole=False, omitted=0)
 
 
+def weigh_event(event: Event, route: EventRoute) -> Event:
+    """Return an event with the severities that its route gives to the alerts."""
+    if not route.severity:
+        return event
+    found = [route.find_severity({**event.labels, **one.labels}) for one in event.reports]
+    reports = [
+        replace(one, severity=AlertSeverity(word)) if word else one
+        for one, word in zip(event.reports, found, strict=True)
+    ]
+    return replace(event, reports=tuple(reports))
+
+
 class EventReceiver:
     """The sources of the current configuration. `record` stores their requests."""
 
@@ -162,19 +175,23 @@ class EventReceiver:
 
     def _route(self, source: Source, event: Event) -> RoutedEvent:
         route = route_event(self._core.config.events, source.name, event)
-        parts = [] if route is None else [(part, route) for part in split_event(event, route)]
-        return RoutedEvent(event.id, parts)
+        if route is None:
+            return RoutedEvent(event.id)
+        weighed = weigh_event(event, route)
+        return RoutedEvent(event.id, [(part, route) for part in split_event(weighed, route)])
 
     async def record(self, source: Source, request: EventRequest) -> None:
         """Store a request and apply its events. Raises UnreadableEvent and StoreError."""
         events = self.read(source, request)
+        config = self._core.config
+        rules = FoldRules(self.find_timings(), config.schedules.timezone, config.events.storm_limit)
         kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
         await self._core.db.transact(
             record_delivery,
             source.name,
             EventRequest(kept, request.body),
             events,
-            source.timing,
+            rules,
             self._core.clock.now(),
             has_ids=source.kind.has_ids,
         )

@@ -40,6 +40,11 @@ INCIDENTS: Final = Table(
     Column("changed_at", Float, nullable=False),
     Column("heard_at", Float, nullable=False),
     Column("settle_at", Float, nullable=False),
+    Column("parent_id", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
+    Column("show_at", Float, nullable=False),
+    Column("paused", Integer, nullable=False),
+    Column("assignee", String, nullable=False),
+    Column("assignee_name", String, nullable=False),
     Column("taken_as", String, nullable=False),
     Column("taken_by", String, nullable=False),
     Column("taken_name", String, nullable=False),
@@ -53,6 +58,7 @@ INCIDENTS: Final = Table(
     Column("work_at", Float, nullable=False),
     Column("work", Text, nullable=False),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
+    Index("incidents_opened", "account", "chat", "topic", "opened_at"),
     Index("incidents_outdated", "outdated"),
     Index("incidents_settle_at", "settle_at"),
     Index("incidents_announce_at", "announce_at"),
@@ -66,6 +72,9 @@ INCIDENTS: Final = Table(
   none).
 - `work_at`: when the agent starts on it (0.0: never); `work_since` is the time of the first event of the
   burst, `work` the configuration of its route.
+- `parent_id`: the incident that it is part of (0: none).
+- `show_at`: when its card may be posted (0.0: now).
+- `assignee`: who works on it, as `platform:id` ("": nobody).
 - `taken_as`: the state that a person set ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(

@@ -8,11 +8,12 @@ from typing import Final
 from bot.config.events import event_app
 from bot.domain import APP_PREFIX, Quotation, QuotationKind, Sender
 from bot.features.events.card_store import FIND_CARD, FIND_OPEN_CARD
-from bot.features.events.incident_store import Incident
+from bot.features.events.incident import Incident
 from bot.store.connection import Connection, encode_quotations, encode_sender, sql
 from bot.store.meters import INCREMENT_METER
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_turn
-from bot.turn import OpenedTurn, TurnKind
+from bot.store.turns import AgentHandoff, hand_off_to_agent
+from bot.turn import OpenedTurn, Turn, TurnKind
 
 HOUR: Final = 3_600.0
 # Mark the work on an incident as started, unless another process has started it.
@@ -23,6 +24,8 @@ THREAD_OF = sql("SELECT thread_id FROM conversations WHERE id = :id")
 COUNT_STARTS = sql(
     "SELECT COALESCE(SUM(value), 0) FROM meters WHERE scope = :scope AND start > :since AND start <= :now"
 )
+
+REPLACE_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE turn_id = :turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +88,24 @@ def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTu
     ).scalar_one()
     connection.execute(SET_INBOUND_TURN, {"turn": opened, "id": inbound})
     return OpenedTurn(opened, incident.conversation, TurnKind.CHAT)
+
+
+def ask_about(
+    connection: Connection,
+    incident: Incident,
+    command: Turn,
+    task: str,
+    facts: str,
+    handoff: AgentHandoff,
+    now: float,
+) -> tuple[str, bool]:
+    """Hand a command's turn to the agent, with a task and a quotation of facts instead of the command.
+
+    Return the reason for a refusal ("" for none), and whether the running turn was interrupted.
+    """
+    refusal, interrupts = hand_off_to_agent(connection, command, handoff, now)
+    if not refusal:
+        quotations = encode_quotations([Quotation(QuotationKind.CARD, facts, incident.source)])
+        row = {"turn": command.id, "text": task, "quotations": quotations}
+        connection.execute(REPLACE_MESSAGE, row)
+    return refusal, interrupts

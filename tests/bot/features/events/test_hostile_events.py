@@ -12,7 +12,7 @@ import pytest
 from bot.domain import ChatKind, ReplyAddress
 from bot.features.events.alerts import Alert, AlertReport, Group, Status
 from bot.features.events.card import MAX_CARD, format_card, format_facts
-from bot.features.events.incident_store import Incident
+from bot.features.events.incident import Incident
 from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent
 from bot.features.events.tables import decode_group, encode_group
 from bot.texts import texts_for

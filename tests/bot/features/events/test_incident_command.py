@@ -8,7 +8,7 @@ import pytest
 
 from bot.features.events import incident_store
 from roebot_testing.emulators.telegram import TelegramEmulator
-from tests.platforms.web.serving import world
+from tests.platforms.web.serving import World, world
 
 from .receiving import buttons, config, seen, send, to_chat
 from .samples import alertmanager
@@ -26,10 +26,10 @@ async def test_an_incident_is_acknowledged_resolved_and_fires_again(
     async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
         assert await send(service, alertmanager("a firing 10")) == 202
         (card,) = await seen(emulator, chat, lambda found: found and buttons(found[0]))
-        assert list(buttons(card)) == ["Acknowledge", "Resolve"]
+        assert list(buttons(card)) == ["Acknowledge", "Assign to me", "Ask the agent", "Resolve"]
         await press("Acknowledge")
         found = await seen(emulator, chat, lambda found: "Acknowledged by" in found[0]["text"])
-        assert list(buttons(found[0])) == ["Resolve", "Reopen"]
+        assert list(buttons(found[0])) == ["Assign to me", "Ask the agent", "Resolve", "Reopen"]
         assert await send(service, alertmanager("a firing 10", "b firing 20")) == 202
         await seen(emulator, chat, lambda found: "b is wrong" in found[0]["text"])
         assert "🟡" in emulator.view(chat)["messages"][0]["text"], (
@@ -75,7 +75,7 @@ async def test_the_command(tmp_path: Path, emulator: TelegramEmulator) -> None:
             "is active",
             "is acknowledged (Person 1001)",
         ]
-        for words in ("0", "1 close", "1 ack now", "all"):
+        for words in ("0", "1 close", "1 ack now", "all", "1 merge", "1 merge x"):
             assert (await ask(f"/incident {words}", chat)).startswith("Write")
         assert (await ask("/incident 7", chat)).startswith("This chat has no incident 7")
         assert (await ask("/incident 1 resolve", other)).startswith("This chat has no incident 1")
@@ -95,3 +95,89 @@ async def test_a_state_that_lasts_is_told_below_the_card(
         assert await send(service, alertmanager("a firing 100")) == 202
         *_, news = await seen(emulator, chat, lambda found: len(found) == 3)
         assert news["text"] == "🔴 Incident 1 is active."
+
+
+async def test_words_below_a_card(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+
+    async def reply(text: str) -> str:
+        before = emulator.view(chat)["messages"]
+        emulator.people.says(text, chat=chat, reply_to=before[0]["message_id"])
+        found = await seen(emulator, chat, lambda found: len(found) > len(before) + 1)
+        return str(found[-1]["text"])
+
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        assert await send(service, alertmanager("a firing 10")) == 202
+        await seen(emulator, chat)
+        assert await reply("Pause!") == "Incident 1 is paused."
+        await seen(emulator, chat, lambda found: "Paused: only" in found[0]["text"])
+        assert await reply("pause") == "Nothing to change: incident 1 is paused."
+        assert await reply("resume") == "Incident 1 is no longer paused."
+        assert await reply("complete") == "Incident 1 is resolved."
+        assert await reply("reopen") == "Incident 1 is active."
+        assert "pause the pump" in await reply("pause the pump"), "any other text is for the agent"
+        emulator.people.says("@bot pause", chat=chat)
+        found = await seen(emulator, chat, lambda found: "pause" in found[-1]["text"])
+        assert "incident" not in found[-1]["text"].lower(), "elsewhere, too"
+
+
+async def quoted(service: World) -> str:
+    """What the newest message to the agent quotes."""
+    newest = "SELECT quotations FROM inbound ORDER BY id DESC LIMIT 1"
+    return str(
+        await service.service.core.db.schema(
+            lambda connection: connection.exec_driver_sql(newest).scalar_one()
+        )
+    )
+
+
+async def test_the_agent_is_asked_about_an_incident(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        assert await send(service, alertmanager("a firing 10")) == 202
+        (card,) = await seen(emulator, chat, lambda found: found and buttons(found[0]))
+        emulator.people.presses(chat, card["message_id"], buttons(card)["Ask the agent"])
+        found = await seen(emulator, chat, lambda found: len(found) == 2)
+        assert "What is wrong in incident 1" in found[1]["text"]
+        assert "a is wrong" in await quoted(service), "the facts are material"
+        emulator.people.says("/incident 1 summary", chat=chat)
+        found = await seen(emulator, chat, lambda found: "timeline" in found[-1]["text"])
+        assert "11-" in await quoted(service), "so are the records"
+        assert "skill incident-timeline" in found[-1]["text"]
+
+
+async def test_incidents_are_assigned_and_merged(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        for group in ("db", "web"):
+            assert await send(service, alertmanager("a firing 10", group=group)) == 202
+        await seen(emulator, chat, lambda found: len(found) == 2 and buttons(found[1]))
+        card = emulator.view(chat)["messages"][0]
+        emulator.people.presses(chat, card["message_id"], buttons(card)["Assign to me"])
+        await seen(emulator, chat, lambda found: "Assigned to Person 1001" in found[0]["text"])
+        for words, answer in (
+            ("2 merge 7", "This chat has no incident 7."),
+            ("2 merge 1", "Incident 2 is now part of incident 1."),
+            ("1 merge 2", "Incident 1 can't become part of incident 2"),
+        ):
+            emulator.people.says(f"/incident {words}", chat=chat)
+            await seen(emulator, chat, lambda found, answer=answer: answer in found[-1]["text"])
+        await seen(emulator, chat, lambda found: "Part of incident 1" in found[1]["text"])
+        await seen(emulator, chat, lambda found: "2: " in found[0]["text"])
+
+
+async def test_a_storm_is_one_card(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+    limited = config(emulator, to_chat(chat)) + "  storm_limit: 2\n"
+    async with world(tmp_path, extra=limited) as service:
+        for number in range(12):
+            assert await send(service, alertmanager("a firing 10", group=f"g{number}")) == 202
+        found = await seen(
+            emulator, chat, lambda found: len(found) == 3 and "10 incidents" in found[2]["text"]
+        )
+        assert "alertname=a × 10" in found[2]["text"]
+        assert "and 2 more" in found[2]["text"]
+        for number in range(12):
+            assert await send(service, alertmanager("a resolved 10 60", group=f"g{number}")) == 202
+        found = await seen(emulator, chat, lambda found: "is resolved" in found[2]["text"])
+        assert len(found) == 3

@@ -112,5 +112,5 @@ async def test_a_chat_of_an_account_that_is_gone_holds_nobody_up(
         await db.schema(lambda connection: connection.exec_driver_sql(lost))
         service.service.core.part(IncidentCards).wake()
         async with asyncio.timeout(20):
-            while await db.transact(has_outdated):
+            while await db.transact(has_outdated, service.service.core.clock.now()):
                 await asyncio.sleep(0.02)

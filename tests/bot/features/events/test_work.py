@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.events import incident_store
+from bot.features.events import delivery_store
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import world
 
@@ -24,7 +24,7 @@ def work_config(emulator: TelegramEmulator, chat: int) -> str:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incident_store, "BURST_QUIET", 0.5)
+    monkeypatch.setattr(delivery_store, "BURST_QUIET", 0.5)
 
 
 async def test_the_agent_answers_below_the_card_once_for_a_burst(
@@ -56,7 +56,7 @@ async def test_the_agent_answers_below_the_card_once_for_a_burst(
 async def test_what_ends_within_the_burst_starts_nothing(
     tmp_path: Path, emulator: TelegramEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incident_store, "BURST_QUIET", 1.5)
+    monkeypatch.setattr(delivery_store, "BURST_QUIET", 1.5)
     chat = emulator.people.make_group("ops")
     async with world(tmp_path, extra=work_config(emulator, chat)) as service:
         assert await send(service, alertmanager("a firing 10")) == 202

@@ -1,0 +1,198 @@
+"""Stored deliveries. One transaction records a delivery and changes its incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from bot.config.events import EventRoute
+from bot.domain import ChatKind, ReplyAddress
+from bot.features.events.alerts import AlertSeverity, Event, Status
+from bot.features.events.incident import UNTIMED, Incident, Timing, fires_anew
+from bot.features.events.incident_store import decode_incident, save_incident
+from bot.features.events.sources.base import EventRequest
+from bot.store.connection import Connection, sql
+
+REOPENS_WITHIN: Final = 24 * 3600.0
+"""Seconds after the end of an incident within which the same problem reopens it."""
+BURST_QUIET: Final = 15.0
+BURST_LASTS: Final = 60.0
+"""The agent starts on an incident after `BURST_QUIET` seconds without a new alert, at the latest
+`BURST_LASTS` seconds after the first one."""
+STORM_SECONDS: Final = 300.0
+"""Seconds within which the new incidents of a chat are counted. A storm is over when it has been resolved for
+this time."""
+MAX_ALERTS: Final = 2_000
+"""Maximum number of alerts stored for a group, including resolved ones."""
+# Record a delivery. A known one returns no row.
+ADD_DELIVERY = sql(
+    """INSERT INTO event_deliveries (source, key, at, headers, body) VALUES (:source, :key, :at, :headers,
+    :body) ON CONFLICT (source, key) DO NOTHING RETURNING key"""
+)
+LAST_DELIVERIES = sql(
+    """SELECT source, MAX(at) AS last, COUNT(*) AS number FROM event_deliveries WHERE at >= :since
+    GROUP BY source"""
+)
+PURGE_DELIVERIES = sql("DELETE FROM event_deliveries WHERE at < :before")
+PURGE_UNOPENED = sql("DELETE FROM incidents WHERE opened_at = 0 AND heard_at < :before")
+FIND_INCIDENT = sql(
+    """SELECT * FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
+    AND source = :source AND group_key = :group ORDER BY id DESC LIMIT 1"""
+)
+COUNT_OPENED = sql(
+    """SELECT COUNT(*) FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
+    AND opened_at > :since AND source <> ''"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedEvent:
+    """An event with its key in the ledger. Its parts belong to separate incidents, each with its route."""
+
+    key: str
+    parts: Sequence[tuple[Event, EventRoute]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoldRules:
+    """How events change incidents: the times of their sources, the default time zone of quiet hours, and the
+    number of new incidents of a chat in five minutes beyond which they share a card.
+    """
+
+    timings: Mapping[str, Timing]
+    zone: str = "UTC"
+    storm_limit: int = 20
+
+
+def record_delivery(
+    connection: Connection,
+    source: str,
+    request: EventRequest,
+    events: Sequence[RoutedEvent],
+    rules: FoldRules,
+    now: float,
+    *,
+    has_ids: bool,
+) -> bool:
+    """Store the events of a request, and update their incidents. Return False if all events are known.
+
+    `has_ids`: the keys are ids, and an event with a known one is a repetition. Without ids, an event with
+    known content may still be new.
+    """
+    content = {
+        "headers": orjson.dumps(dict(request.headers)).decode(),
+        "body": request.body.decode(errors="replace").replace("\0", ""),
+    }
+    is_new = False
+    for event in events:
+        row = {"source": source, "key": event.key, "at": now, **content}
+        is_known = connection.execute(ADD_DELIVERY, row).first() is None
+        # The body is stored once, with the first event of a batch.
+        content, is_new = dict.fromkeys(content, ""), is_new or not is_known
+        for part, route in () if is_known and has_ids else event.parts:
+            apply_event(connection, source, in_order(part, now), route, rules, now)
+    return is_new
+
+
+def in_order(event: Event, now: float) -> Event:
+    """Return an event whose reports without a time are ordered by arrival."""
+    arrived = int(now * 1_000_000_000)
+    timeless = [not (one.start or one.sequence) for one in event.reports]
+    reports = [
+        replace(one, sequence=arrived) if is_timeless else one
+        for one, is_timeless in zip(event.reports, timeless, strict=True)
+    ]
+    return replace(event, reports=tuple(reports)) if any(timeless) else event
+
+
+def apply_event(
+    connection: Connection, source: str, event: Event, route: EventRoute, rules: FoldRules, now: float
+) -> None:
+    """Apply an event to its incident.
+
+    A group that has never been firing is stored, but not yet opened as an incident: the report that an alert
+    was resolved may arrive before the one that it is firing.
+    """
+    kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
+    address = ReplyAddress(route.account, route.chat, kind, route.topic or "")
+    found = {**_place(address), "source": source, "group": event.group}
+    row = connection.execute(FIND_INCIDENT, found).first()
+    known = Incident(source, address, event.group) if row is None else decode_incident(row)
+    after = _fold(known, event, route, rules.timings.get(source, UNTIMED), now)
+    if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
+        # Open another incident. It keeps the known reports, since old ones may still arrive late.
+        fresh: dict[str, Any] = {
+            "id": 0,
+            "opened_at": now,
+            "conversation": 0,
+            "card_turn": 0,
+            "announced": None,
+            "announce_at": 0.0,
+            "parent": 0,
+            "assignee": "",
+            "assignee_name": "",
+        }
+        known, after = replace(known, **fresh), replace(after, **fresh)
+    after = replace(after, title=event.title or known.title)
+    is_opened = bool(after.opened_at) and not (after.id and known.opened_at)
+    if is_opened:
+        after = replace(after, parent=_find_storm(connection, after, rules, now))
+    if not after.card_turn and (is_opened or after.show_at):
+        after = replace(after, show_at=_end_of_quiet(after, route, rules, now))
+    save_incident(connection, known, after, rules.timings, now)
+
+
+def _fold(known: Incident, event: Event, route: EventRoute, timing: Timing, now: float) -> Incident:
+    """Return an incident after an event, with the work that it starts."""
+    group = known.group.fold(event, now).prune(MAX_ALERTS)
+    is_news = fires_anew(known.group, group)
+    if known.taken_as is Status.RESOLVED and is_news:
+        known = replace(known, taken_as=None)
+    after = replace(known, group=group, heard_at=now).derive_state(timing, now)
+    if not route.work or not is_news or after.status is not Status.FIRING or after.is_paused:
+        return after
+    since = known.work_since or now
+    work_at = min(since + BURST_LASTS, now + BURST_QUIET)
+    return replace(after, work_since=since, work_at=work_at, work=route.work)
+
+
+def _end_of_quiet(incident: Incident, route: EventRoute, rules: FoldRules, now: float) -> float:
+    """Return when the card of an incident may be posted (0.0: now)."""
+    rank = incident.severity.rank if incident.severity else -1
+    is_urgent = route.quiet is None or rank >= AlertSeverity(route.quiet.severity).rank
+    return 0.0 if is_urgent or route.quiet is None else route.quiet.end_after(now, rules.zone)
+
+
+def _find_storm(connection: Connection, incident: Incident, rules: FoldRules, now: float) -> int:
+    """Return the incident that collects others while too many are opened, 0 if it is quiet enough."""
+    place = _place(incident.address)
+    opened = connection.execute(COUNT_OPENED, {**place, "since": now - STORM_SECONDS}).scalar_one()
+    if int(opened) < rules.storm_limit:
+        return 0
+    row = connection.execute(FIND_INCIDENT, {**place, "source": "", "group": "storm"}).first()
+    if row is not None:
+        known = decode_incident(row)
+        if not known.is_ended or now - known.changed_at <= STORM_SECONDS:
+            return known.id
+    before = Incident("", incident.address, "storm")
+    storm = replace(before, status=Status.FIRING, opened_at=now, changed_at=now, heard_at=now)
+    return save_incident(connection, before, storm, rules.timings, now)
+
+
+def _place(address: ReplyAddress) -> dict[str, str]:
+    return {"account": address.account, "chat": address.chat, "topic": address.topic}
+
+
+def list_last_deliveries(connection: Connection, since: float) -> dict[str, tuple[float, int]]:
+    """Return the time of each source's last delivery since a time (s), and the number of deliveries."""
+    rows = connection.execute(LAST_DELIVERIES, {"since": since}).all()
+    return {row.source: (row.last, row.number) for row in rows}
+
+
+def purge_deliveries(connection: Connection, before: float) -> None:
+    """Delete the deliveries from before a time (s), and silent groups that were never firing."""
+    connection.execute(PURGE_DELIVERIES, {"before": before})
+    connection.execute(PURGE_UNOPENED, {"before": before})
