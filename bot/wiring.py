@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+from prometheus_client import Metric
 
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
 from bot.access.permissions import home_origin
@@ -254,6 +256,15 @@ class RetriesTurns(Protocol):
 
     def will_retry(self, turn: Turn) -> bool:
         """Return whether the turn will be retried if it fails."""
+        ...
+
+
+@runtime_checkable
+class ReportsMetrics(Protocol):
+    """A part that adds metrics to `/metrics`."""
+
+    async def collect_metrics(self) -> Iterable[Metric]:
+        """Return the current metrics."""
         ...
 
 

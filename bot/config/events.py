@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text, Timezone
+from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text, Timezone, Url
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -29,6 +29,9 @@ Kind = Literal[
 Scheme = Literal["signature", "bearer", "basic", "header", "hmac-sha256", "standard-webhooks"]
 SIGNED: tuple[Kind, ...] = ("grafana", "pagerduty", "github", "sentry")
 """Types whose senders sign requests in a format specific to the type."""
+SILENCING: tuple[Kind, ...] = ("alertmanager", "grafana")
+WITH_API: tuple[Kind, ...] = (*SILENCING, "github", "sentry")
+"""Types whose API can silence alerts, or list what the system sent."""
 MAPPED: tuple[Kind, ...] = ("cloudevents", "generic")
 SeverityName = Literal["info", "warning", "error", "critical"]
 SEVERITY_LABELS = ("severity", "priority", "level", "urgency")
@@ -93,6 +96,12 @@ class EventSource(Section):
     mapping: EventFields = Field(
         default_factory=EventFields, description="Paths to the values of an alert (cloudevents, generic)."
     )
+    api_url: Url | None = Field(
+        None,
+        description="API of the system: its base URL (alertmanager, grafana), or the URL of a webhook"
+        " (github) or an organization (sentry).",
+    )
+    api_token: Secret | None = Field(None, description="Token for the API.")
     interval_minutes: Count | None = Field(
         None, description="Minutes after which the source repeats a group; null: default of the type."
     )
@@ -110,6 +119,8 @@ class EventSource(Section):
             raise ValueError(f"auth: {self.auth} requires the type generic or cloudevents")
         if self.auth in ("header", "hmac-sha256") and not self.header:
             raise ValueError(f"header: {self.auth} requires the name of a header")
+        if self.api_url and self.type not in WITH_API:
+            raise ValueError(f"api_url: the API of {self.type} is not used")
         keys = [one.get_secret_value().removeprefix("whsec_") for one in self.secrets]
         if self.auth == "standard-webhooks" and not all(_BASE64.fullmatch(key) for key in keys):
             raise ValueError("secrets: expected base64, usually after whsec_; copy the value again")

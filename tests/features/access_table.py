@@ -48,6 +48,8 @@ SERVICE = {
     DELETE /api/session
     POST /webhooks/{account}
     POST /events/{source}
+    PUT /events/{source}
+    OPTIONS /events/{source}
     GET /api/mcp/sign-in/start
     GET /api/mcp/sign-in/callback
 """,
@@ -104,6 +106,7 @@ SERVICE = {
     Access.ALL: """
     GET /metrics
     GET /api/events/sources
+    POST /api/events/sources/{source}/replay
 """,
     Access.TOKEN: """
     POST /api/session/links

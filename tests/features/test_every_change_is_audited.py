@@ -79,6 +79,7 @@ ELSEWHERE = {
     "POST /api/skills/{name}/upgrade": "test_an_upgrade_of_a_skill_is_recorded",
     "POST /api/session": "test_who_signs_in_and_out_is_recorded",
     "DELETE /api/session": "test_who_signs_in_and_out_is_recorded",
+    "POST /api/events/sources/{source}/replay": "tests/bot/features/events/test_source_commands.py",
     "POST /api/turns/{turn}/parts/{part}/choice": "tests/component/server/test_button_clicks.py",
 }
 """Changes that other tests show to be recorded."""
@@ -87,6 +88,7 @@ NO_CHANGE = {
     "POST /api/skills/check": "looks through a skill without installing it",
     "POST /webhooks/{account}": "what people write",
     "POST /events/{source}": "what another system reports, kept in the ledger",
+    "PUT /events/{source}": "what another system reports, kept in the ledger",
     "POST /api/conversations": "a chat of one's own",
     "POST /api/conversations/{conversation}/messages": "what people write",
     "POST /api/schedules/preview": "shows what would happen",

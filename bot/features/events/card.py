@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button
 from bot.features.events.alerts import Alert, AlertSeverity, Group, Status
-from bot.features.events.incident import Incident
+from bot.features.events.incident import Incident, IncidentChange
 from bot.texts import Texts
 
 MARKS: Final = {
@@ -26,6 +26,8 @@ MAX_LISTED: Final = 8
 MAX_DETAILS: Final = 300
 MAX_FACTS: Final = 20
 """Maximum number of alerts passed to the agent."""
+MAX_CHANGES: Final = 15
+"""Maximum number of changes shown of an incident."""
 MAX_LABELS: Final = 6
 MAX_LINKS: Final = 3
 HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
@@ -70,6 +72,21 @@ def format_news(incident: Incident, texts: Texts) -> str:
     return f"{MARKS[incident.status]} {texts(key, number=incident.id, state=state, minutes=minutes)}"
 
 
+def format_summary(incident: Incident, changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts) -> str:
+    """Return the message to the chat about an incident that ended: its state and its timeline."""
+    return "\n".join([format_news(incident, texts), *format_changes(changes, zone, texts)])
+
+
+def format_changes(changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts) -> list[str]:
+    """Return a line for each of the newest changes, the oldest first."""
+    lines = []
+    for change in changes[-MAX_CHANGES:]:
+        at, state = f"{datetime.fromtimestamp(change.at, zone):%m-%d %H:%M}", texts(f"incident_{change.kind}")
+        by = {"name": quoted(change.name or change.person)} if change.person else {}
+        lines.append(texts("incident_change_by" if by else "incident_change", at=at, state=state, **by))
+    return lines
+
+
 def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) -> str:
     """Return the facts about an incident for the agent, as plain text: alerts and earlier incidents."""
     group = incident.group
@@ -95,12 +112,13 @@ def _date(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def make_buttons(incident: Incident, texts: Texts) -> list[Button]:
+def make_buttons(incident: Incident, texts: Texts, *, can_silence: bool) -> list[Button]:
     """Return the buttons below a card."""
     assign = () if incident.assignee else ("assign",)
+    silence = ("silence",) if can_silence else ()
     actions = {
-        Status.FIRING: ("ack", *assign, "ask", "resolve"),
-        Status.ACKNOWLEDGED: (*assign, "ask", "resolve", "reopen"),
+        Status.FIRING: ("ack", *assign, "ask", *silence, "resolve"),
+        Status.ACKNOWLEDGED: (*assign, "ask", *silence, "resolve", "reopen"),
         Status.NO_NEWS: ("ask", "resolve"),
         Status.RESOLVED: ("reopen",) if incident.taken_as is Status.RESOLVED else (),
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bot.cli.doctor import Finding
 
 commands = typer.Typer()
-events = typer.Typer(help="List and test event sources.", no_args_is_help=True)
+events = typer.Typer(help="List, test and repair event sources.", no_args_is_help=True)
 commands.add_typer(events, name="events")
 
 
@@ -40,8 +40,34 @@ def test_source(
     raise SystemExit(try_command(source, home, file, resolve=resolve))
 
 
+@events.command("replay")
+def replay_source(
+    source: Annotated[str, typer.Argument(help="Name of the source.")],
+    hours: Annotated[float, typer.Option(help="Hours to go back.", min=0.0)] = 24.0,
+    home: Home = None,
+    file: File = None,
+) -> None:
+    """Apply the stored events of a source again, such as after a change of its routes or mapping."""
+    from bot.features.events.source_commands import replay_command
+
+    raise SystemExit(replay_command(source, home, file, hours=hours))
+
+
+@events.command("backfill")
+def backfill_source(
+    source: Annotated[str, typer.Argument(help="Name of the source.")],
+    hours: Annotated[float, typer.Option(help="Hours to go back.", min=0.0)] = 24.0,
+    home: Home = None,
+    file: File = None,
+) -> None:
+    """Fetch events that GitHub or Sentry could not deliver, since these don't retry."""
+    from bot.features.events.backfill import backfill_command
+
+    raise SystemExit(backfill_command(source, home, file, hours=hours))
+
+
 def check_events(folder: Path) -> Iterator[Finding]:
-    """Check that every event source has a route."""
+    """Check the routes, requests and clocks of the event sources."""
     from bot.features.events.source_commands import check_home
 
     yield from check_home(folder)

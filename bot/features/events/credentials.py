@@ -111,6 +111,11 @@ class Signature:
         named = {name: value for name, value in more.items() if name}
         return {**named, self.headers[0]: f"{self.prefix}{signature}"}
 
+    def sent_at(self, headers: Mapping[str, str]) -> float | None:
+        """Return the time in a request (s), or None if times are not signed."""
+        at = headers.get(self.time_header, "") if self.time_header else ""
+        return float(at) if re.fullmatch(r"[0-9]{1,12}", at) else None
+
     def _content(self, body: bytes, at: str, request: str) -> bytes:
         before, _, after = self.signed.partition("{body}")
         fill = [text.replace("{time}", at).replace("{id}", request) for text in (before, after)]

@@ -25,6 +25,7 @@ BURST_LASTS: Final = 60.0
 STORM_SECONDS: Final = 300.0
 """Seconds within which the new incidents of a chat are counted. A storm is over when it has been resolved for
 this time."""
+BATCH: Final = 100
 MAX_ALERTS: Final = 2_000
 """Maximum number of alerts stored for a group, including resolved ones."""
 # Record a delivery. A known one returns no row.
@@ -35,6 +36,14 @@ ADD_DELIVERY = sql(
 LAST_DELIVERIES = sql(
     """SELECT source, MAX(at) AS last, COUNT(*) AS number FROM event_deliveries WHERE at >= :since
     GROUP BY source"""
+)
+LIST_DELIVERIES = sql(
+    """SELECT key, at, headers, body FROM event_deliveries WHERE source = :source AND body <> ''
+    AND (at > :at OR (at = :at AND key > :key)) ORDER BY at, key LIMIT :limit"""
+)
+# Post no card of an incident that was found to have ended before it had one.
+HIDE_ENDED = sql(
+    "UPDATE incidents SET outdated = 0 WHERE source = :source AND status = 'resolved' AND card_turn = 0"
 )
 PURGE_DELIVERIES = sql("DELETE FROM event_deliveries WHERE at < :before")
 PURGE_UNOPENED = sql("DELETE FROM incidents WHERE opened_at = 0 AND heard_at < :before")
@@ -97,6 +106,38 @@ def record_delivery(
     return is_new
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """A stored request, which arrived at `at` (s)."""
+
+    key: str
+    at: float
+    request: EventRequest
+
+
+def list_deliveries(connection: Connection, source: str, after: tuple[float, str]) -> list[StoredRequest]:
+    """Return the next stored requests of a source after a time (s) and a key, the oldest first."""
+    where = {"source": source, "at": after[0], "key": after[1], "limit": BATCH}
+    return [
+        StoredRequest(row.key, row.at, EventRequest(orjson.loads(row.headers), row.body.encode()))
+        for row in connection.execute(LIST_DELIVERIES, where).all()
+    ]
+
+
+def apply_again(
+    connection: Connection, source: str, events: Sequence[RoutedEvent], rules: FoldRules, at: float
+) -> None:
+    """Apply events that were stored at a time (s) once more."""
+    for event in events:
+        for part, route in event.parts:
+            apply_event(connection, source, in_order(part, at), route, rules, at)
+
+
+def hide_ended(connection: Connection, source: str) -> None:
+    """Post no cards of incidents of a source that have ended, and don't have one."""
+    connection.execute(HIDE_ENDED, {"source": source})
+
+
 def in_order(event: Event, now: float) -> Event:
     """Return an event whose reports without a time are ordered by arrival."""
     arrived = int(now * 1_000_000_000)
@@ -151,7 +192,8 @@ def _fold(known: Incident, event: Event, route: EventRoute, timing: Timing, now:
     is_news = fires_anew(known.group, group)
     if known.taken_as is Status.RESOLVED and is_news:
         known = replace(known, taken_as=None)
-    after = replace(known, group=group, heard_at=now).derive_state(timing, now)
+    heard_at = max(known.heard_at, now)
+    after = replace(known, group=group, heard_at=heard_at).derive_state(timing, now)
     if not route.work or not is_news or after.status is not Status.FIRING or after.is_paused:
         return after
     since = known.work_since or now

@@ -4,7 +4,8 @@ from bot.feature import Feature
 from bot.features.events.incident_command import INCIDENT
 from bot.features.events.incidents import IncidentCards
 from bot.features.events.privacy import IncidentData
-from bot.features.events.receiver import EventReceiver, router
+from bot.features.events.receiver import EventReceiver
+from bot.features.events.routes import router
 from bot.features.events.tables import TABLES
 from bot.features.events.texts import CHINESE, ENGLISH
 

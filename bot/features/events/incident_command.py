@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from bot.commands.ask import prepare_handoff, start_handoff
 from bot.commands.escaping import quoted
 from bot.commands.registry import Command, Invocation, Result, TopicWords, number_in
-from bot.features.events.card import MARKS, format_card, format_facts, format_title, make_buttons
-from bot.features.events.incident import DECISIONS, Incident, IncidentChange
+from bot.features.events.card import (
+    MARKS,
+    format_card,
+    format_changes,
+    format_facts,
+    format_title,
+    make_buttons,
+)
+from bot.features.events.incident import DECISIONS, Incident
 from bot.features.events.incident_store import (
     decide_incident,
     find_chat_incident,
@@ -17,19 +24,27 @@ from bot.features.events.incident_store import (
     list_chat_incidents,
     list_history,
     merge_incident,
+    record_change,
 )
 from bot.features.events.incidents import EARLIER, IncidentCards
 from bot.features.events.receiver import EventReceiver
+from bot.features.events.silences import SilenceFailed, can_silence, create_silence
 from bot.features.events.work_store import ask_about
 from bot.store.audit import author_of
 from bot.texts import Texts
 from bot.turn import INCIDENT_TOPIC
 
 LISTED: Final = 15
-"""Maximum number of incidents in the list, and of changes shown for one incident."""
+"""Maximum number of incidents in the list."""
 TASKS: Final = {"ask": "", "summary": "/incident-timeline "}
 """Actions that start the agent, with the skill that it uses."""
 MERGE: Final = "merge"
+SILENCE: Final = "silence"
+NUMBERED: Final = (MERGE, SILENCE)
+"""Actions with a number after them."""
+SILENCE_MINUTES: Final = 60
+MAX_SILENCE: Final = 7 * 24 * 60
+"""Longest silence (minutes)."""
 IN_THREAD: Final = TopicWords(INCIDENT_TOPIC, ("pause", "resume", "complete", "reopen"))
 
 
@@ -45,39 +60,32 @@ async def run_incident(call: Invocation) -> Result:
     incident = await db.transact(find_chat_incident, address.account, address.chat, number)
     if incident is None:
         return Result(texts("incident_unknown", number=number), refused=True)
-    if not rest:
-        return await _show(call, incident)
-    if rest[0] in TASKS:
-        return await _ask(call, incident, rest[0])
-    return await (
-        _merge(call, incident, number_in(rest[1:])) if len(rest) > 1 else _decide(call, incident, rest[0])
-    )
+    return await _HANDLERS[rest[0] if rest else ""](call, incident, rest)
 
 
-def _is_known(words: list[str]) -> bool:
-    """Return whether the words after a number are an action."""
+def _is_known(words: Sequence[str]) -> bool:
+    """Return whether the words after an incident's number are an action."""
     if len(words) == 2:
-        return words[0] == MERGE and number_in(words[1:]) > 0
-    return not words or (len(words) == 1 and words[0] in {*DECISIONS, *TASKS})
+        return words[0] in NUMBERED and number_in(words[1:]) > 0
+    return len(words) < 2 and words[:1] != [MERGE] and (words or [""])[0] in _HANDLERS
 
 
-async def _show(call: Invocation, incident: Incident) -> Result:
+async def _show(call: Invocation, incident: Incident, _words: Sequence[str]) -> Result:
     history = await _history(call, incident)
     shown = "\n\n".join([format_card(incident, call.texts), history])
-    return Result(shown, buttons=tuple(make_buttons(incident, call.texts)))
+    is_silenceable = can_silence(call.core.config.events.sources.get(incident.source))
+    buttons = make_buttons(incident, call.texts, can_silence=is_silenceable)
+    return Result(shown, buttons=tuple(buttons))
 
 
 async def _history(call: Invocation, incident: Incident) -> str:
     changes = await call.core.db.transact(list_changes, incident.id)
     zone = await call.core.zones.find_zone_at(call.turn.address)
-    return "\n".join(
-        _format_change(one, f"{datetime.fromtimestamp(one.at, zone):%m-%d %H:%M}", call.texts)
-        for one in changes[-LISTED:]
-    )
+    return "\n".join(format_changes(changes, zone, call.texts))
 
 
-async def _decide(call: Invocation, incident: Incident, action: str) -> Result:
-    core, texts = call.core, call.texts
+async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
+    core, texts, action = call.core, call.texts, words[0]
     timings, author = core.part(EventReceiver).find_timings(), author_of(call.turn)
     after = await core.db.transact(decide_incident, incident.id, action, author, timings, core.clock.now())
     core.part(IncidentCards).wake()
@@ -90,8 +98,8 @@ async def _decide(call: Invocation, incident: Incident, action: str) -> Result:
     return Result(texts(key, number=shown.id, state=texts(state)))
 
 
-async def _merge(call: Invocation, incident: Incident, into: int) -> Result:
-    core, texts, address = call.core, call.texts, call.turn.address
+async def _merge(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
+    core, texts, address, into = call.core, call.texts, call.turn.address, number_in(words[1:])
     if await core.db.transact(find_chat_incident, address.account, address.chat, into) is None:
         return Result(texts("incident_unknown", number=into), refused=True)
     timings, author = core.part(EventReceiver).find_timings(), author_of(call.turn)
@@ -102,12 +110,26 @@ async def _merge(call: Invocation, incident: Incident, into: int) -> Result:
     return Result(texts("incident_now_part_of", number=incident.id, into=into))
 
 
-async def _ask(call: Invocation, incident: Incident, action: str) -> Result:
+async def _silence(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
+    core, texts, author = call.core, call.texts, author_of(call.turn)
+    source = core.config.events.sources.get(incident.source)
+    if source is None or not can_silence(source):
+        return Result(texts("incident_no_silence", name=quoted(incident.source or "?")), refused=True)
+    minutes, now = min(number_in(words[1:]) or SILENCE_MINUTES, MAX_SILENCE), core.clock.now()
+    try:
+        await create_silence(source, incident, author.name or author.person, now, minutes * 60.0)
+    except SilenceFailed as error:
+        return Result(texts("incident_silence_failed", reason=str(error)), refused=True)
+    await core.db.transact(record_change, incident, "silenced", author, now)
+    return Result(texts("incident_silenced_for", number=incident.id, minutes=minutes))
+
+
+async def _ask(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
     """Have the agent answer about an incident, with its facts and history as a quotation."""
     core, texts = call.core, call.texts
     earlier = await core.db.transact(list_history, incident, EARLIER)
     facts = "\n".join([format_facts(incident, earlier, texts), await _history(call, incident)])
-    task = TASKS[action] + texts(f"incident_task_{action}", number=incident.id)
+    task = TASKS[words[0]] + texts(f"incident_task_{words[0]}", number=incident.id)
     handoff = prepare_handoff(call)
     refusal, interrupts = await core.db.transact(
         ask_about, incident, call.turn, task, facts, handoff, core.clock.now()
@@ -120,13 +142,13 @@ def _line(incident: Incident, texts: Texts) -> str:
     return f"- {MARKS[incident.status]} {head} {format_title(incident, texts)}"
 
 
-def _format_change(change: IncidentChange, at: str, texts: Texts) -> str:
-    state = texts(f"incident_{change.kind}")
-    if not change.person:
-        return texts("incident_change", at=at, state=state)
-    return texts("incident_change_by", at=at, state=state, name=quoted(change.name or change.person))
-
-
+_HANDLERS: Final[Mapping[str, Callable[[Invocation, Incident, Sequence[str]], Awaitable[Result]]]] = {
+    "": _show,
+    MERGE: _merge,
+    SILENCE: _silence,
+    **dict.fromkeys(TASKS, _ask),
+    **dict.fromkeys(DECISIONS, _decide),
+}
 INCIDENT: Final = Command(
     "incident", run_incident, argument="[NUMBER ACTION]", audited="words", topic_words=IN_THREAD
 )

@@ -36,6 +36,9 @@ LIST_OUTDATED = sql(
     WHERE t.id = incidents.card_turn AND t.state IN {OPEN}) ORDER BY id LIMIT :limit"""
 )
 FIND_OUTDATED = sql("SELECT 1 FROM incidents WHERE outdated = 1 AND show_at <= :now LIMIT 1")
+COUNT_INCIDENTS = sql(
+    "SELECT status, COUNT(*) AS number FROM incidents WHERE opened_at > 0 GROUP BY status ORDER BY status"
+)
 # Skip an incident until its next event.
 SHELVE_INCIDENT = sql("UPDATE incidents SET outdated = 0, announce_at = 0, work_at = 0 WHERE id = :id")
 LIST_UNSETTLED = sql(
@@ -183,15 +186,25 @@ def save_incident(
         }
         number = int(connection.execute(ADD_INCIDENT, {**row, **new}).scalar_one())
     if after.status is not before.status or actor is not None:
-        person, name = (actor.person, actor.name) if actor else ("", "")
-        change = {"incident": number, "at": now, "kind": kind or after.status.value}
-        connection.execute(ADD_CHANGE, {**change, "actor": person, "text": name})
+        record_change(connection, replace(after, id=number), kind or after.status.value, actor, now)
     if after.parent:
         parent = load_incident(connection, after.parent)
         held = parent.fold_child(replace(after, id=number), now)
         held = held.derive_state(timings.get(parent.source, UNTIMED), now)
         save_incident(connection, parent, held, timings, now)
     return number
+
+
+def record_change(
+    connection: Connection, incident: Incident, kind: str, actor: Actor | None, now: float
+) -> None:
+    """Record a change of an incident, by a person or (None) by its source."""
+    person, name = (actor.person, actor.name) if actor else ("", "")
+    change = {"incident": incident.id, "at": now, "kind": kind, "actor": person, "text": name}
+    connection.execute(ADD_CHANGE, change)
+    if actor is not None:
+        # Pressing a button removed all buttons of the card.
+        connection.execute(TOUCH_CARD, {"id": incident.id})
 
 
 def _has_card(incident: Incident) -> bool:
@@ -285,6 +298,11 @@ def list_outdated(connection: Connection, now: float) -> list[Incident]:
 def has_outdated(connection: Connection, now: float) -> bool:
     """Return whether a card must be posted or updated."""
     return connection.execute(FIND_OUTDATED, {"now": now}).first() is not None
+
+
+def count_incidents(connection: Connection) -> dict[str, int]:
+    """Return the numbers of opened incidents by state."""
+    return {row.status: row.number for row in connection.execute(COUNT_INCIDENTS).all()}
 
 
 def shelve_incident(connection: Connection, incident: Incident) -> None:

@@ -13,12 +13,13 @@ from typing import Final
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.features.events.card import format_card, format_facts, format_news, make_buttons
+from bot.features.events.card import format_card, format_facts, format_news, format_summary, make_buttons
 from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.delivery_store import purge_deliveries
 from bot.features.events.incident import Incident, Timing
 from bot.features.events.incident_store import (
     has_outdated,
+    list_changes,
     list_due_work,
     list_history,
     list_outdated,
@@ -26,6 +27,7 @@ from bot.features.events.incident_store import (
     settle_incidents,
     shelve_incident,
 )
+from bot.features.events.silences import can_silence
 from bot.features.events.work_store import WorkStart, start_work
 from bot.turn import OpenedTurn
 from bot.wiring import Core
@@ -88,11 +90,12 @@ class IncidentCards:
             await core.db.transact(shelve_incident, incident)
             return
         texts = account.texts_at(incident.address)
+        is_silenceable = can_silence(core.config.events.sources.get(incident.source))
         opened = await core.db.transact(
             show_card,
             incident,
             format_card(incident, texts),
-            make_buttons(incident, texts),
+            make_buttons(incident, texts, can_silence=is_silenceable),
             account.platform,
             core.new_id(),
             core.clock.now(),
@@ -101,10 +104,16 @@ class IncidentCards:
 
     async def _announce_state(self, incident: Incident, now: float) -> None:
         core, account = self._core, self._core.account(incident.address.account)
+        texts = account.texts_at(incident.address)
+        news = format_news(incident, texts)
+        if incident.is_ended:
+            changes = await core.db.transact(list_changes, incident.id)
+            zone = await core.zones.find_zone_at(incident.address)
+            news = format_summary(incident, changes, zone, texts)
         opened = await core.db.transact(
             announce_state,
             incident,
-            format_news(incident, account.texts_at(incident.address)),
+            news,
             account.platform,
             in_thread=self._has_threads(incident),
             now=now,

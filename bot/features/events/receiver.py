@@ -1,14 +1,14 @@
-"""Configured event sources, and the route that receives their requests."""
+"""Configured event sources, and the recording of their requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from fastapi import APIRouter, HTTPException, Request, Response
-from pydantic import BaseModel
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bot.access import Role
 from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
 from bot.features.events.alerts import AlertSeverity, Event
 from bot.features.events.credentials import (
@@ -21,10 +21,13 @@ from bot.features.events.credentials import (
 from bot.features.events.delivery_store import (
     FoldRules,
     RoutedEvent,
-    list_last_deliveries,
+    apply_again,
+    hide_ended,
+    list_deliveries,
     record_delivery,
 )
 from bot.features.events.incident import Timing
+from bot.features.events.incident_store import count_incidents
 from bot.features.events.incidents import IncidentCards
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
 from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent, digest_of
@@ -35,17 +38,11 @@ from bot.features.events.sources.mapping import FieldMap, generic
 from bot.features.events.sources.opsgenie import OPSGENIE
 from bot.features.events.sources.pagerduty import PAGERDUTY
 from bot.features.events.sources.sentry import SENTRY
-from bot.server.api.auth import open_to
-from bot.server.api.credential_attempts import Attempts
-from bot.server.api.dependencies import Services
-from bot.server.api.errors import not_found
 from bot.wiring import Core
 
 KINDS: Mapping[str, SourceKind] = {
     kind.name: kind for kind in (ALERTMANAGER, GRAFANA, PAGERDUTY, GITHUB, SENTRY, DATADOG, OPSGENIE)
 }
-DAY = 86_400.0
-WRONG_CREDENTIAL = "Wrong credentials. Check the secret of this event source."
 KEPT_HEADERS = (
     "content-type",
     "x-github-",
@@ -147,6 +144,20 @@ def weigh_event(event: Event, route: EventRoute) -> Event:
     return replace(event, reports=tuple(reports))
 
 
+@dataclass(slots=True)
+class SourceActivity:
+    """Requests of a source since the service started.
+
+    - `outcomes`: numbers of requests: accepted, repeated, unrouted, unreadable, or unauthorized.
+    - `routed`: numbers of events by the account and chat of their route.
+    - `clock_difference`: the sender's clock minus this one (s), from the newest request with a signed time.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    routed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    clock_difference: float | None = None
+
+
 class EventReceiver:
     """The sources of the current configuration. `record` stores their requests."""
 
@@ -154,6 +165,7 @@ class EventReceiver:
         self._core = core
         self._config: EventsConfig | None = None
         self._sources: dict[str, Source] = {}
+        self._activity: dict[str, SourceActivity] = {}
 
     @property
     def sources(self) -> Mapping[str, Source]:
@@ -164,9 +176,23 @@ class EventReceiver:
             self._config = config
         return self._sources
 
+    def activity_of(self, source: str) -> SourceActivity:
+        """Return what a source sent since the service started."""
+        return self._activity.setdefault(source, SourceActivity())
+
     def find_timings(self) -> Mapping[str, Timing]:
         """Return the times of the sources by name."""
         return {name: source.timing for name, source in self.sources.items()}
+
+    def authenticate(self, source: Source, request: EventRequest) -> bool:
+        """Return whether a request is authentic."""
+        now, check, activity = self._core.clock.now(), source.credential, self.activity_of(source.name)
+        if isinstance(check, Signature) and (sent_at := check.sent_at(request.headers)) is not None:
+            activity.clock_difference = sent_at - now
+        if check is None or check.accepts(request.headers, request.body, now):
+            return True
+        activity.outcomes["unauthorized"] += 1
+        return False
 
     def read(self, source: Source, request: EventRequest) -> list[RoutedEvent]:
         """Return the events of a request; if there are none, one without parts. Raises UnreadableEvent."""
@@ -182,88 +208,64 @@ class EventReceiver:
 
     async def record(self, source: Source, request: EventRequest) -> None:
         """Store a request and apply its events. Raises UnreadableEvent and StoreError."""
-        events = self.read(source, request)
-        config = self._core.config
-        rules = FoldRules(self.find_timings(), config.schedules.timezone, config.events.storm_limit)
+        activity = self.activity_of(source.name)
+        try:
+            events = self.read(source, request)
+        except UnreadableEvent:
+            activity.outcomes["unreadable"] += 1
+            raise
         kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
-        await self._core.db.transact(
+        is_new = await self._core.db.transact(
             record_delivery,
             source.name,
             EventRequest(kept, request.body),
             events,
-            rules,
+            self._rules(),
             self._core.clock.now(),
             has_ids=source.kind.has_ids,
         )
-        if any(event.parts for event in events):
+        routes = [route for event in events for _, route in event.parts[:1]]
+        activity.outcomes["repeated" if not is_new else "accepted" if routes else "unrouted"] += 1
+        activity.routed.update((route.account, route.chat) for route in routes if is_new)
+        if routes:
             self._core.part(IncidentCards).wake()
 
+    async def replay(self, source: Source, since: float) -> int:
+        """Apply the stored events of a source since a time (s) again, by the current routes and mapping.
 
-class EventSourceInfo(BaseModel):
-    """An event source: its type, its path and its deliveries.
+        Events that are already part of an incident change nothing. Return the number of requests.
+        """
+        count, after = 0, (since, "")
+        while found := await self._core.db.transact(list_deliveries, source.name, after):
+            for delivery in found:
+                with suppress(UnreadableEvent):
+                    events = self.read(source, delivery.request)
+                    await self._core.db.transact(apply_again, source.name, events, self._rules(), delivery.at)
+            count, after = count + len(found), (found[-1].at, found[-1].key)
+        await self._core.db.transact(hide_ended, source.name)
+        self._core.part(IncidentCards).wake()
+        return count
 
-    `last` is the time of the last delivery of the last day (s), or None; `deliveries` is their number.
-    """
+    def _rules(self) -> FoldRules:
+        config = self._core.config
+        return FoldRules(self.find_timings(), config.schedules.timezone, config.events.storm_limit)
 
-    name: str
-    type: str
-    path: str
-    has_route: bool
-    last: float | None = None
-    deliveries: int = 0
-
-
-class EventSources(BaseModel):
-    """All event sources."""
-
-    sources: list[EventSourceInfo]
-
-
-router = APIRouter(tags=["events"])
-
-
-@router.get("/api/events/sources")
-async def list_event_sources(services: Services) -> EventSources:
-    """List the event sources, with the time of the last event and the number of events in the last day."""
-    known = services.core.part(EventReceiver).sources
-    last = await services.db.transact(list_last_deliveries, services.clock.now() - DAY)
-    config = services.core.config.events
-    shown = [
-        EventSourceInfo(
-            name=name,
-            type=source.kind.name,
-            path=f"/events/{name}",
-            has_route=config.has_route(name),
-            last=last[name][0] if name in last else None,
-            deliveries=last[name][1] if name in last else 0,
+    async def collect_metrics(self) -> Iterable[Metric]:
+        """Return the metrics of all sources and routes, and of incidents."""
+        requests = CounterMetricFamily(
+            "roebot_event_requests", "Requests of event sources since startup", labels=["source", "outcome"]
         )
-        for name, source in sorted(known.items())
-    ]
-    return EventSources(sources=shown)
-
-
-@router.post("/events/{source}", status_code=202)
-@open_to(Role.BLOCKED)
-async def receive_event(source: str, request: Request, services: Services, attempts: Attempts) -> Response:
-    """Store a request of an event source (401: wrong credentials; 404: unknown source; 422: the body is not
-    valid for the type of the source; 503: the database is unavailable, and the source should retry).
-    """
-    receiver = services.core.part(EventReceiver)
-    known = receiver.sources.get(source)
-    if known is None:
-        raise not_found("event source")
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    body = await request.body()
-
-    async def is_authentic() -> bool | None:
-        check = known.credential
-        return check is None or check.accepts(headers, body, services.clock.now()) or None
-
-    # A sender must not lose events because others at its address send wrong credentials.
-    if await attempts.check_signature(request.scope, is_authentic, detail=f"event source {source}") is None:
-        raise HTTPException(401, WRONG_CREDENTIAL)
-    try:
-        await receiver.record(known, EventRequest(headers, body))
-    except UnreadableEvent as error:
-        raise HTTPException(422, str(error)) from None
-    return Response(status_code=202)
+        routed = CounterMetricFamily(
+            "roebot_events_routed",
+            "Events that took a route since startup",
+            labels=["source", "account", "chat"],
+        )
+        for name in self.sources:
+            for outcome, count in sorted(self.activity_of(name).outcomes.items()):
+                requests.add_metric([name, outcome], count)
+            for (account, chat), count in sorted(self.activity_of(name).routed.items()):
+                routed.add_metric([name, account, chat], count)
+        incidents = GaugeMetricFamily("roebot_incidents", "Incidents by state", labels=["state"])
+        for state, count in (await self._core.db.transact(count_incidents)).items():
+            incidents.add_metric([state], count)
+        return [requests, routed, incidents]

@@ -1,12 +1,14 @@
-"""Implementation of `roebot events`, and the check of event sources."""
+"""Implementation of `roebot events list`, `test` and `replay`, and the check of event sources."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -14,11 +16,16 @@ from agent.config.errors import ConfigErrors
 from bot.app.home import RunningService, find_service
 from bot.cli.common import bearer_headers, configuration, error_detail, home_folder, no_service, service_token
 from bot.cli.doctor import Finding
-from bot.config.events import EventsConfig
+from bot.config.events import EventsConfig, EventSource
 from bot.errors import StartError
 from bot.features.events.receiver import make_source
+from bot.features.events.sources.base import EventRequest, SourceKind
 
 SECONDS = 10.0
+REPLAY_SECONDS = 600.0
+HOUR = 3_600.0
+CLOCK_OFF = 60.0
+"""Seconds between the clocks of a sender and this machine that are reported."""
 TEST_LASTS = 600.0
 """Seconds for which test events share a start time, so that `--resolve` ends the same incident."""
 
@@ -26,9 +33,9 @@ TEST_LASTS = 600.0
 def list_command(home: Path | None, file: Path | None) -> int:
     """Print the sources of the running service and return the exit code. Raises ConfigErrors, StartError."""
     folder = home_folder(home)
-    service = _find_service(folder)
+    service = connect_service(folder)
     headers = bearer_headers(service_token(file, folder))
-    answer = _call("GET", f"{service.url}/api/events/sources", headers=headers)
+    answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
     if answer.status_code != HTTPStatus.OK:
         print(f"roebot events: {error_detail(answer)}", file=sys.stderr)
         return 1
@@ -49,39 +56,95 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
 
     Raises ConfigErrors and StartError.
     """
+    service, source = open_source(name, home, file)
+    now = time.time()
+    sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
+    answer = send_event(service, source, sample)
+    if answer.status_code != HTTPStatus.ACCEPTED:
+        print(f"roebot events: {answer.status_code} {_detail(answer)}", file=sys.stderr)
+        return 1
+    missing = "but no route takes its events; add one under events.routes"
+    where = "check the chat of its route" if source.has_route else missing
+    print(f"The service accepted the test event of {name}; {where}.")
+    return 0
+
+
+def replay_command(name: str, home: Path | None, file: Path | None, *, hours: float) -> int:
+    """Have the running service apply stored events again, and return the exit code.
+
+    Raises ConfigErrors and StartError.
+    """
     folder = home_folder(home)
-    service = _find_service(folder)
+    service = connect_service(folder)
+    answer = call_service(
+        "POST",
+        f"{service.url}/api/events/sources/{name}/replay?since={max(0.0, time.time() - hours * HOUR)}",
+        headers=bearer_headers(service_token(file, folder)),
+        seconds=REPLAY_SECONDS,
+    )
+    if answer.status_code != HTTPStatus.OK:
+        print(f"roebot events: {error_detail(answer)}", file=sys.stderr)
+        return 1
+    print(f"Applied {answer.json()['requests']} requests of {name} again.")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredSource:
+    """A source with its configuration, for commands. `has_route`: a route takes its events."""
+
+    name: str
+    config: EventSource
+    has_route: bool
+
+    @property
+    def kind(self) -> SourceKind:
+        """Return the kind of the source."""
+        return make_source(self.name, self.config).kind
+
+    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
+        """Return the headers that authenticate a request."""
+        credential = make_source(self.name, self.config).credential
+        return credential.prove(body, now) if credential else {}
+
+
+def open_source(name: str, home: Path | None, file: Path | None) -> tuple[RunningService, ConfiguredSource]:
+    """Return the running service and a source of its configuration. Raises ConfigErrors and StartError."""
+    folder = home_folder(home)
+    service = connect_service(folder)
     running = Path(service.config) if service.config else None
     config = configuration(file or running, folder).config.events
     if name not in config.sources:
         known = ", ".join(config.sources) or "none"
         raise StartError(f"the configuration has no event source {name}; known: {known}")
-    source = make_source(name, config.sources[name])
-    now = time.time()
-    sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
-    proof = source.credential.prove(sample.body, now) if source.credential else {}
-    answer = _call(
-        "POST",
-        f"{service.url}/events/{name}",
-        headers={**sample.headers, **proof},
-        content=sample.body,
-    )
-    if answer.status_code != HTTPStatus.ACCEPTED:
-        print(f"roebot events: {answer.status_code} {_detail(answer)}", file=sys.stderr)
-        return 1
-    missing = "but no route takes its events; add one under events.routes"
-    where = "check the chat of its route" if config.has_route(name) else missing
-    print(f"The service accepted the test event of {name}; {where}.")
-    return 0
+    return service, ConfiguredSource(name, config.sources[name], config.has_route(name))
+
+
+def send_event(service: RunningService, source: ConfiguredSource, request: EventRequest) -> httpx.Response:
+    """Send a request to the running service as the source would. Raises StartError."""
+    proof = source.prove(request.body, time.time())
+    url = f"{service.url}/events/{source.name}"
+    return call_service("POST", url, headers={**request.headers, **proof}, content=request.body)
 
 
 def check_home(folder: Path) -> Iterator[Finding]:
-    """Check the routes in the configuration of a data directory, if it can be loaded."""
+    """Check the event sources of a data directory: their routes, and what the running service received."""
     try:
-        events = configuration(None, folder).config.events
+        loaded = configuration(None, folder)
     except ConfigErrors:
         return
-    yield from check_routes(events)
+    yield from check_routes(loaded.config.events)
+    service = find_service(folder) if loaded.config.events.sources else None
+    if service is None:
+        return
+    try:
+        headers = bearer_headers(service_token(None, folder))
+        answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
+    except StartError:
+        return
+    if answer.status_code == HTTPStatus.OK:
+        for one in answer.json()["sources"]:
+            yield from check_requests(one)
 
 
 def check_routes(events: EventsConfig) -> Iterator[Finding]:
@@ -93,16 +156,43 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
             yield Finding(None, f"events: no route takes events of {name}; add one under events.routes")
 
 
-def _find_service(home: Path) -> RunningService:
+def check_requests(source: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report a source that sends nothing, wrong credentials or unreadable events, or has another time."""
+    name = source["name"]
+    if not source["last"]:
+        hint = f"check the address in its settings, or run `roebot events test {name}`"
+        yield Finding(None, f"events: {name} has sent nothing in the last day; {hint}")
+    if count := source["unauthorized"]:
+        hint = "compare its secret with the one in the sender's settings"
+        yield Finding(None, f"events: {name} sent {count} requests with wrong credentials; {hint}")
+    if count := source["unreadable"]:
+        hint = "compare its type and mapping with what the sender sends"
+        yield Finding(None, f"events: {name} sent {count} requests that are not valid for its type; {hint}")
+    off = source["clock_difference"] or 0.0
+    if abs(off) > CLOCK_OFF:
+        where = "ahead of" if off > 0 else "behind"
+        hint = "synchronize both; beyond five minutes, requests are refused"
+        yield Finding(None, f"events: the clock of {name} is {abs(off):.0f} s {where} this machine's; {hint}")
+
+
+def connect_service(home: Path) -> RunningService:
+    """Return the running service. Raises StartError."""
     service = find_service(home)
     if service is None:
         raise no_service(home)
     return service
 
 
-def _call(method: str, url: str, headers: Mapping[str, str], content: bytes | None = None) -> httpx.Response:
+def call_service(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    content: bytes | None = None,
+    seconds: float = SECONDS,
+) -> httpx.Response:
+    """Send a request to the running service. Raises StartError."""
     try:
-        with httpx.Client(trust_env=False, timeout=SECONDS) as client:
+        with httpx.Client(trust_env=False, timeout=seconds) as client:
             return client.request(method, url, headers=headers, content=content)
     except httpx.HTTPError as error:
         raise StartError(f"the service does not respond: {error}") from error

@@ -27,6 +27,7 @@ from bot.store.outages import probe_store
 from bot.store.read_models import count_open_turns
 from bot.store.usage import list_counters
 from bot.turn import TurnState
+from bot.wiring import ReportsMetrics
 
 router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
@@ -158,6 +159,12 @@ async def _collect_metrics(services: ApiServices, gauges: Gauges) -> list[Metric
         *_current_metrics(services, gauges),
         *await _stored_counters(services),
         *_account_metrics(services),
+        *[
+            metric
+            for part in services.core.parts
+            if isinstance(part, ReportsMetrics)
+            for metric in await part.collect_metrics()
+        ],
     ]
 
 

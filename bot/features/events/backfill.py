@@ -1,0 +1,121 @@
+"""`roebot events backfill`: events that GitHub and Sentry could not deliver, and won't send again themselves.
+
+GitHub is asked to redeliver what failed (REST API, repository and organization webhooks: "List deliveries"
+and "Redeliver a delivery"). Sentry has no record of deliveries; its issues are read instead (API reference,
+"List an Organization's Issues") and sent to the service as if Sentry reported them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from bot.app.home import RunningService
+from bot.errors import StartError
+from bot.features.events.source_commands import HOUR, SECONDS, ConfiguredSource, open_source, send_event
+from bot.features.events.sources.base import make_request
+
+MAX_PAGES: Final = 50
+"""Maximum number of pages read, of 100 items each."""
+_ACTIONS: Final = {"unresolved": "unresolved", "resolved": "resolved", "ignored": "archived"}
+
+
+def backfill_command(name: str, home: Path | None, file: Path | None, *, hours: float) -> int:
+    """Fetch undelivered events of a source and return the exit code. Raises ConfigErrors and StartError."""
+    service, source = open_source(name, home, file)
+    fetch = _FETCHERS.get(source.config.type)
+    if fetch is None:
+        raise StartError(f"{source.config.type} retries failed deliveries itself; only {_names()} need this")
+    if source.config.api_url is None or source.config.api_token is None:
+        raise StartError(f"events.sources.{name}: api_url and api_token are required for this")
+    headers = {"authorization": f"Bearer {source.config.api_token.get_secret_value()}"}
+    try:
+        with httpx.Client(trust_env=False, timeout=SECONDS, headers=headers) as client:
+            count = fetch(client, service, source, time.time() - hours * HOUR)
+    except httpx.HTTPStatusError as error:
+        print(
+            f"roebot events: {source.config.type} responded with {error.response.status_code}",
+            file=sys.stderr,
+        )
+        return 1
+    except httpx.HTTPError as error:
+        raise StartError(f"{source.config.type} does not respond ({type(error).__name__})") from error
+    print(f"Fetched {count} events of {name}." if count else f"{name} has no undelivered events.")
+    return 0
+
+
+def _names() -> str:
+    return " and ".join(sorted(_FETCHERS))
+
+
+def _fetch_github(
+    client: httpx.Client, _service: RunningService, source: ConfiguredSource, since: float
+) -> int:
+    """Have GitHub redeliver the deliveries since a time (s) of which none succeeded."""
+    url = f"{(source.config.api_url or '').rstrip('/')}/deliveries"
+    failed: dict[str, int] = {}
+    delivered: set[str] = set()
+    for one in _pages(client, f"{url}?per_page=100"):
+        if _seconds(one["delivered_at"]) < since:
+            break
+        if HTTPStatus.OK <= one["status_code"] < HTTPStatus.MULTIPLE_CHOICES:
+            delivered.add(one["guid"])
+        failed.setdefault(one["guid"], one["id"])
+    waiting = [number for guid, number in failed.items() if guid not in delivered]
+    for number in reversed(waiting):
+        client.post(f"{url}/{number}/attempts").raise_for_status()
+    return len(waiting)
+
+
+def _fetch_sentry(
+    client: httpx.Client, service: RunningService, source: ConfiguredSource, since: float
+) -> int:
+    """Send the issues that changed since a time (s) to the service."""
+    url = f"{(source.config.api_url or '').rstrip('/')}/issues/?query=&sort=date&limit=100"
+    count = 0
+    for issue in _pages(client, url):
+        at = _seconds(issue["lastSeen"])
+        if at < since:
+            break
+        if issue.get("status") not in _ACTIONS:
+            continue
+        headers = {
+            "sentry-hook-resource": "issue",
+            "sentry-hook-timestamp": f"{at:.0f}",
+            "request-id": f"backfill-{issue['id']}-{issue['status']}-{at:.0f}",
+        }
+        body = {"action": _ACTIONS[issue["status"]], "data": {"issue": issue}}
+        answer = send_event(service, source, make_request(body, headers))
+        if answer.status_code != HTTPStatus.ACCEPTED:
+            raise StartError(f"the service refused an issue: {answer.status_code} {answer.text[:200]}")
+        count += 1
+    return count
+
+
+def _pages(client: httpx.Client, url: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the items of all pages, whose next one is in the header Link (RFC 8288)."""
+    for _ in range(MAX_PAGES):
+        answer = client.get(url).raise_for_status()
+        yield from answer.json()
+        following = answer.links.get("next", {})
+        # Sentry names the next page even if it is empty.
+        if not following.get("url") or following.get("results") == "false":
+            return
+        url = following["url"]
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+_FETCHERS: Final[Mapping[str, Callable[[httpx.Client, RunningService, ConfiguredSource, float], int]]] = {
+    "github": _fetch_github,
+    "sentry": _fetch_sentry,
+}
