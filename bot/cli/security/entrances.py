@@ -42,6 +42,9 @@ def list_entrances(found: Installation) -> Iterator[Entrance]:
     yield Entrance("/health", address, where, "none; shows only whether the service is up")
     for account in config.accounts:
         yield from _platform_entrances(account, address, where)
+    for name, source in config.events.sources.items():
+        proof = f"{source.scheme} with a secret" if source.secrets else "none"
+        yield Entrance(f"event source {name} ({source.type})", f"{address}/events/{name}", where, proof)
     if config.runtime.url:
         key = "API key (runtime.api_key)" if config.runtime.api_key else "none"
         yield Entrance("agent runtime", config.runtime.url, "as configured there", key)
@@ -74,6 +77,7 @@ def check_entrances(found: Installation) -> Iterator[SecurityFinding]:
     yield from _check_server(found)
     yield from _check_runtime(config)
     yield from _check_database(config)
+    yield from _check_event_sources(config)
     for account in config.accounts:
         yield from _check_webhook(account)
         yield from _check_base_url(account)
@@ -167,6 +171,26 @@ def _check_database(config: Config) -> Iterator[SecurityFinding]:
             "Messages and the password can be read in transit.",
             "Add ?sslmode=verify-full to database.url.",
         )
+
+
+def _check_event_sources(config: Config) -> Iterator[SecurityFinding]:
+    for name, source in config.events.sources.items():
+        if any(is_weak(one.get_secret_value()) for one in source.secrets):
+            yield SecurityFinding(
+                "event-secret-weak",
+                Severity.CRITICAL,
+                f"events.sources.{name} has a secret of less than {SHORT_SECRET} characters, or an example",
+                "Whoever guesses it can open and resolve incidents, and show the agent made-up alerts.",
+                "Generate one with `openssl rand -hex 24`, and set it in the sender's settings too.",
+            )
+        if source.api_url and source.api_token and is_plain_http(source.api_url):
+            yield SecurityFinding(
+                "event-api-http",
+                Severity.WARNING,
+                f"events.sources.{name}.api_url is {source.api_url}, without TLS",
+                "The token of the API can be read in transit.",
+                "Use an https URL.",
+            )
 
 
 def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:

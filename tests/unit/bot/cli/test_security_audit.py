@@ -160,6 +160,12 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
         None,
         {"webhook-secret-weak": "critical", "webhook-http": "critical", "approvals-off": "note"},
     ),
+    "an event source with a short secret, and an API without TLS": (
+        "events: {sources: {ci: {type: github, secrets: abc, api_url: 'http://github.example.org/hooks/1',"
+        " api_token: t0ken-of-the-api}}}\n",
+        None,
+        {"event-secret-weak": "critical", "event-api-http": "warning", "approvals-off": "note"},
+    ),
     "a runtime and a database on the network": (
         "runtime: {url: 'http://agent.example.org:2024'}\n"
         "database: {url: 'postgresql://roebot:p4ssw0rdp4ss@db.example.org/roebot'}\n",
