@@ -3,10 +3,13 @@
 Every report has a version. The state of an alert is that of the report with the highest version, so neither
 the order in which reports arrive nor their repetition makes a difference.
 
-Real sources require one exception: if a report says that an alert is firing, with the start of an episode
+Real sources require two exceptions. If a report says that an alert is firing, with the start of an episode
 that was resolved, either a lagging replica repeated an old report, or the alert is back. Both reports are
 identical, byte for byte. The alert is then *tentative*: it stays resolved for the source's interval, and
-becomes active unless another report resolves it by then.
+becomes active unless another report resolves it by then. And a list of a whole group has no time of its own:
+if it mentions no later time than those before, it may be an old one. It then counts only if no other list
+contradicts it for that interval. It may lack an alert, list one that was missing, or say that an earlier
+episode of one ended.
 """
 
 from __future__ import annotations
@@ -110,15 +113,19 @@ class Event:
 class Alert:
     """An alert, with the state that follows from its reports.
 
-    - `listed_at`: time of the newest event that lists it (`Event.news_at`).
+    - `listed_at`: time of the newest event that lists it (`Event.news_at`; -1: it is no longer listed).
     - `tentative_since`: when it was reported as firing in an episode that had been resolved (s; 0.0: never).
     - `reopened_end`: end of the resolved episode in which it is firing again (ns; -1: none).
+    - `disputed_since`: when a list of the whole group that may be old contradicted its state (s; 0.0: never).
+    - `disputed_end`: whether that list says that it has ended, and not only whether it is listed.
     """
 
     report: AlertReport
     listed_at: int = 0
     tentative_since: float = 0.0
     reopened_end: int = -1
+    disputed_since: float = 0.0
+    disputed_end: bool = False
 
     @property
     def status(self) -> Status:
@@ -129,6 +136,11 @@ class Alert:
     def is_reopened(self) -> bool:
         """Return whether the alert is firing again in an episode that had been resolved."""
         return self.report.status is Status.RESOLVED and self.reopened_end >= self.report.end
+
+    @property
+    def unsettled_since(self) -> float:
+        """Return since when its state has waited for what follows (s; 0.0: it doesn't wait)."""
+        return self.tentative_since or self.disputed_since
 
     def fold(self, report: AlertReport, news_at: int, now: float) -> Alert:
         """Return the alert after a report from an event of `news_at` (ns) that arrived at `now` (s)."""
@@ -142,11 +154,28 @@ class Alert:
             return replace(listed, report=newest, tentative_since=0.0)
         return listed if self.is_reopened else replace(listed, tentative_since=self.tentative_since or now)
 
-    def confirm(self, now: float, seconds: float) -> Alert:
-        """Return the alert, firing again if it has been tentative for `seconds`."""
-        if not self.tentative_since or now < self.tentative_since + seconds:
+    def dispute(self, report: AlertReport | None, group_news_at: int, now: float) -> Alert:
+        """Return the alert after a list, at `now` (s), that has a report about it, or lacks it (None)."""
+        if self.listed_at > group_news_at:
+            return self  # lists never contain it
+        is_listed = self.listed_at == group_news_at
+        ends = report is not None and report.status is Status.RESOLVED and report.start < self.report.start
+        is_known = self.status is Status.RESOLVED or (is_listed is (report is not None) and not ends)
+        since = 0.0 if is_known else self.disputed_since or now
+        return replace(self, disputed_since=since, disputed_end=ends and not is_known)
+
+    def confirm(self, group_news_at: int, now: float, seconds: float) -> Alert:
+        """Return the alert as it is after waiting for `seconds`: firing again if it was tentative; ended,
+        listed, or no longer listed if that was disputed.
+        """
+        if not self.unsettled_since or now < self.unsettled_since + seconds:
             return self
-        return replace(self, tentative_since=0.0, reopened_end=self.report.end)
+        if self.tentative_since:
+            return replace(self, tentative_since=0.0, reopened_end=self.report.end)
+        settled = replace(self, disputed_since=0.0, disputed_end=False)
+        if self.disputed_end:
+            return replace(settled, report=replace(self.report, status=Status.RESOLVED))
+        return replace(settled, listed_at=-1 if self.listed_at >= group_news_at else group_news_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +200,10 @@ class Group:
             return replace(self, alerts=alerts)
         # Of two events with the same time, the one that omits fewer alerts is more complete.
         newest, omitted = max((self.news_at, -self.omitted), (at, -event.omitted))
+        listed = {report.key: report for report in event.reports}
+        for key, one in alerts.items():
+            if key in listed or not event.omitted:
+                alerts[key] = one.dispute(listed.get(key), newest, now)
         return Group(alerts, newest, -omitted)
 
     def prune(self, most: int) -> Group:
@@ -181,8 +214,9 @@ class Group:
         return replace(self, alerts={key: one for key, one in self.alerts.items() if key not in dropped})
 
     def confirm(self, now: float, seconds: float) -> Group:
-        """Return the group with its tentative alerts settled (see `Alert.confirm`)."""
-        return replace(self, alerts={key: one.confirm(now, seconds) for key, one in self.alerts.items()})
+        """Return the group with its alerts settled (see `Alert.confirm`)."""
+        alerts = {key: one.confirm(self.news_at, now, seconds) for key, one in self.alerts.items()}
+        return replace(self, alerts=alerts)
 
     def status_of(self, alert: Alert) -> Status:
         """Return the state of an alert; NO_NEWS if a newer list of the whole group lacks it."""

@@ -17,7 +17,7 @@ from bot.store.audit import Actor
 class Timing:
     """Times of a source (s).
 
-    `interval` is how long an alert stays tentative, `quiet_after` the time without events after which the
+    `interval` is how long an alert stays unsettled, `quiet_after` the time without events after which the
     state is unknown (0.0: never).
     """
 
@@ -99,7 +99,7 @@ class Incident:
         if taken_as is Status.RESOLVED or (taken_as and status is Status.FIRING):
             status = taken_as
         waits = [
-            one.tentative_since + timing.interval for one in group.alerts.values() if one.tentative_since
+            one.unsettled_since + timing.interval for one in group.alerts.values() if one.unsettled_since
         ]
         if is_open and timing.quiet_after and not silent:
             waits.append(self.heard_at + timing.quiet_after)
@@ -156,8 +156,8 @@ def fires_anew(before: Group, after: Group) -> bool:
 class IncidentChange:
     """A change of an incident.
 
-    `kind` is a state, or "assigned", "paused", "resumed", "merged" or "silenced". `person` made the change,
-    as `platform:id` ("": its source).
+    `kind` is a state, or "assigned", "paused", "resumed" or "merged". `person` made the change, as
+    `platform:id` ("": its source).
     """
 
     at: float

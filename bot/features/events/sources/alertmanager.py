@@ -130,10 +130,24 @@ def sample_notification(version: str) -> Callable[[float, float | None], base.Ev
 
 
 SIGN: Final = hex_signature("x-grafana-alerting-signature")
+INTERVAL: Final = 330.0
+"""A member of a cluster corrects what a lagging one sent after `group_interval` (five minutes by default) and
+15 s for each member before it."""
 ALERTMANAGER: Final = base.SourceKind(
-    "alertmanager", read, sample_notification("4"), has_ids=False, quiet_after=8.5 * 3600
+    "alertmanager",
+    read,
+    sample_notification("4"),
+    has_ids=False,
+    interval=INTERVAL,
+    quiet_after=8.5 * 3600,
 )
 """It repeats firing alerts after `repeat_interval` (four hours by default), checked per group interval."""
 GRAFANA: Final = base.SourceKind(
-    "grafana", read, sample_notification("1"), SIGN, has_ids=False, quiet_after=8.5 * 3600
+    "grafana",
+    read,
+    sample_notification("1"),
+    SIGN,
+    has_ids=False,
+    interval=INTERVAL,
+    quiet_after=8.5 * 3600,
 )

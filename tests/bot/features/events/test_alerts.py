@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import pytest
 
 from bot.features.events.alerts import Event, Group, Status
-from bot.features.events.sources.base import SourceKind
+from bot.features.events.sources.base import EventRequest, SourceKind
 
 from .samples import SAMPLES, Sample, alertmanager
 
@@ -108,11 +108,7 @@ def test_simpler_folds_get_samples_wrong(simpler: Callable[[Sample], State], lea
 
 def tentative(*specs: str) -> Group:
     """A group that folded these alerts, one event each, a second apart."""
-    group = Group()
-    for now, spec in enumerate(specs, 1):
-        for event in SAMPLES[0].kind.read(alertmanager(spec)):
-            group = group.fold(event, float(now))
-    return group
+    return lists(*map(alertmanager, specs))
 
 
 def test_a_firing_with_the_start_of_a_resolved_episode_waits_for_what_follows() -> None:
@@ -133,6 +129,58 @@ def test_what_fired_again_ends_by_a_later_end_only() -> None:
     (ended,) = SAMPLES[0].kind.read(alertmanager("a resolved 10 500"))
     assert group.fold(stale, 401.0).status is Status.FIRING
     assert group.fold(stale, 401.0).fold(ended, 402.0).status is Status.RESOLVED
+
+
+def lists(*bodies: EventRequest) -> Group:
+    """A group that folded these lists, a second apart."""
+    group = Group()
+    for now, body in enumerate(bodies, 1):
+        for event in SAMPLES[0].kind.read(body):
+            group = group.fold(event, float(now))
+    return group
+
+
+@pytest.mark.parametrize("silenced", ["a firing 10", "b firing 20"])
+def test_an_alert_that_leaves_the_list_has_no_updates_after_an_interval(silenced: str) -> None:
+    """A silence leaves no later time in the list by which its order could be known."""
+    both = ["a firing 10", "b firing 20"]
+    (left,) = {*both} - {silenced}
+    group = lists(alertmanager(*both), alertmanager(left), alertmanager(left))
+    assert group.confirm(301.0, 300.0).count(Status.FIRING) == 2
+    settled = group.confirm(302.0, 300.0)
+    assert (settled.count(Status.FIRING), settled.count(Status.NO_NEWS)) == (1, 1)
+    for body, firing in ((alertmanager(left), 1), (alertmanager(*both), 2)):
+        (event,) = SAMPLES[0].kind.read(body)
+        assert settled.fold(event, 400.0).confirm(1e6, 300.0).count(Status.FIRING) == firing
+
+
+def test_an_alert_that_returns_to_the_list_is_active_after_an_interval() -> None:
+    ended = alertmanager("a resolved 10 60")
+    group = lists(alertmanager("a firing 10", "b firing 20"), ended, alertmanager("b firing 20"))
+    assert group.confirm(302.0, 300.0).status is Status.NO_NEWS
+    assert group.confirm(303.0, 300.0).status is Status.FIRING
+    (event,) = SAMPLES[0].kind.read(ended)
+    assert group.fold(event, 4.0).confirm(1e6, 300.0).status is Status.NO_NEWS
+
+
+def test_a_pair_that_ends_a_fast_flap_with_an_earlier_episode_has_ended_it() -> None:
+    """The lagging one says that all is resolved, so neither says so again when the newest episode ends."""
+    newest, earlier = alertmanager("a firing 52"), alertmanager("a resolved 51 51.8")
+    group = lists(newest, earlier)
+    assert group.confirm(301.0, 300.0).status is Status.FIRING
+    ended = group.confirm(302.0, 300.0)
+    assert ended.status is Status.RESOLVED
+    assert lists(newest, earlier, newest).confirm(1e6, 300.0).status is Status.FIRING
+    (event,) = SAMPLES[0].kind.read(newest)
+    assert ended.fold(event, 400.0).confirm(1e6, 300.0).status is Status.FIRING
+
+
+def test_an_old_list_before_the_newest_one_changes_nothing() -> None:
+    both = alertmanager("a firing 10", "b firing 20")
+    group = lists(both, alertmanager("a firing 10"), both)
+    assert group.confirm(1e6, 300.0).count(Status.FIRING) == 2
+    cut = lists(both, alertmanager("a firing 10", truncated=1))
+    assert cut.confirm(1e6, 300.0).count(Status.FIRING) == 2
 
 
 KINDS = {sample.kind.name: sample.kind for sample in SAMPLES}

@@ -127,6 +127,18 @@ async def test_an_end_that_arrives_first_opens_nothing(chat: Chat) -> None:
     assert await chat.states() == ["firing"], "nothing resolved it again"
 
 
+async def test_a_silenced_alert_is_settled_after_an_interval(chat: Chat) -> None:
+    await chat.receive(alertmanager("a firing 10", "b firing 20"), 100.0)
+    await chat.receive(alertmanager("a firing 10"), 200.0)
+    await chat.pass_time(199.0 + TIMING.interval)
+    (incident,) = await chat.incidents()
+    assert incident.group.count(Status.FIRING) == 2
+    assert incident.settle_at == 200.0 + TIMING.interval
+    await chat.pass_time(incident.settle_at)
+    (incident,) = await chat.incidents()
+    assert (incident.group.count(Status.FIRING), incident.group.count(Status.NO_NEWS)) == (1, 1)
+
+
 async def test_what_never_fired_is_forgotten(chat: Chat) -> None:
     await chat.receive(ENDS, 100.0)
     await chat.db.transact(purge_deliveries, 101.0)
@@ -274,6 +286,15 @@ async def test_merged_incidents_end_together(chat: Chat) -> None:
     assert await chat.merge(web.id, cache.id, 150.0)
     found = {one.id: one for one in await chat.incidents()}
     assert len(found[db.id].group.alerts) == 1, "the earlier one no longer contains it"
+
+
+async def test_lists_of_the_source_say_nothing_about_a_merged_incident(chat: Chat) -> None:
+    await chat.receive(FIRES, 100.0)
+    await chat.receive(alertmanager("b firing 20", group="web"), 101.0)
+    assert await chat.merge(2, 1, 102.0)
+    await chat.receive(FIRES, 103.0)
+    await chat.pass_time(104.0 + 2 * TIMING.interval)
+    assert [one.group.count(Status.FIRING) for one in await chat.incidents()] == [1, 2]
 
 
 async def test_quiet_hours_delay_cards_of_less_severe_incidents(chat: Chat) -> None:
