@@ -99,6 +99,13 @@ def npm_programs() -> str:
     return f"needs {' and '.join(missing)} (make test-all installs them if npm can)" if missing else ""
 
 
+def alertmanager() -> str:
+    """Return what the tests with real Alertmanagers lack."""
+    missing = [name for name in ("prometheus", "prometheus-alertmanager") if shutil.which(name) is None]
+    names = " ".join(missing)
+    return f"needs {' and '.join(missing)} (Debian: apt install {names})" if missing else ""
+
+
 def homeserver() -> str:
     """Return what the tests of the Matrix package lack."""
     missing = [str(path.relative_to(ROOT)) for path in (MATRIX, SYNAPSE) if not path.exists()]
@@ -147,7 +154,7 @@ PARTS = (
     Suite(
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
-        "and not bubblewrap and not container and not npm and not libreoffice",
+        "and not bubblewrap and not container and not npm and not libreoffice and not alertmanager",
         processes=2.5,
         left_for_all="long",
         preload=PRELOAD,
@@ -185,6 +192,7 @@ LONG = (
         "libreoffice",
         missing=program("soffice", hint="Debian: apt install libreoffice"),
     ),
+    Suite("Alertmanager", "alertmanager", "alertmanager", missing=alertmanager),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("oracle", "oracle", "oracle"),
     Suite("matrix", "", missing=homeserver, folder="packages/roebot-matrix/tests", python=str(MATRIX)),
