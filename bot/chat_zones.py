@@ -43,6 +43,11 @@ class ChatZones:
             zone = await self._db.transact(load_person_zone, account, person)
         return zone or self._default()
 
+    async def find_reader_zone(self, address: ReplyAddress, person: str) -> str:
+        """Return the time zone of a person, or else of the chat where they read, or else the default."""
+        zone = await self._db.transact(load_person_zone, address.account, person)
+        return zone or await self.find_name(address.account, address.chat)
+
     async def find_zone_at(self, address: ReplyAddress) -> tzinfo:
         """Return the time zone of a chat, or UTC if it is missing on this machine."""
         return await find_zone(await self.find_name(address.account, address.chat)) or UTC

@@ -22,6 +22,7 @@ from bot.domain import (
     ChatKind,
     Isolation,
     IsolationPolicy,
+    Mention,
     Origin,
     ReplyAddress,
     Sender,
@@ -118,6 +119,18 @@ class LimitsUsage:
     ) -> UsageLimits:
         """Return the limits of a sender with this role in their chat, or of their scheduled runs."""
         return UNLIMITED
+
+
+class OnCall:
+    """Schedules of people on call. By default, there are none."""
+
+    async def find_mentions(self, schedule: str, account: str) -> Sequence[Mention]:
+        """Return the people whom a message on an account mentions about a schedule.
+
+        These are the people on call, without an id where it is unknown. If none of them has an id, or nobody
+        is on call, or that is unknown, the account's admins and owners are included.
+        """
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +325,7 @@ class Core:
         self.languages = Languages(db)
         self.record: ChatRecord = NO_RECORD
         self.usage: LimitsUsage = LimitsUsage()
+        self.on_call: OnCall = OnCall()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
@@ -326,6 +340,8 @@ class Core:
             self.usage = part
         if isinstance(part, ChatRecord):
             self.record = part
+        if isinstance(part, OnCall):
+            self.on_call = part
         self._views.clear()
 
     def part(self, kind: type[P]) -> P:

@@ -27,6 +27,7 @@ BOT_SECTIONS = frozenset(
         "approvals",
         "budgets",
         "events",
+        "oncall",
         "schedules",
         "retention",
     }

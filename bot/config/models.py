@@ -18,6 +18,7 @@ from bot.config.access import AccessConfig, AppRule
 from bot.config.accounts import AccountConfig
 from bot.config.channels import Channels
 from bot.config.events import EventsConfig, event_app
+from bot.config.oncall import OnCallConfig
 from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
@@ -223,6 +224,7 @@ class Config(AgentConfig):
     events: EventsConfig = Field(
         default_factory=EventsConfig, description="Events of other systems, which become incidents in chats."
     )
+    oncall: OnCallConfig = Field(default_factory=OnCallConfig, description="People on call (/oncall).")
     schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="Schedules (/digest).")
     retention: RetentionConfig = Field(
         default_factory=RetentionConfig, description="Retention of messages (/data)."

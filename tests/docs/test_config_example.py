@@ -37,6 +37,7 @@ ENV = {
     "DISCORD_BOT_TOKEN": "discord-token",
     "OPENAI_API_KEY": "openai-key",
     "TAVILY_API_KEY": "tavily-key",
+    "PAGERDUTY_TOKEN": "pagerduty-token",
 }
 
 

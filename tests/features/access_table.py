@@ -237,7 +237,7 @@ LANGGRAPH = {
 COMMANDS = {
     Access.MEMBERS: """
     help ask language new status stop retry compact threads resume title models model agent plan busy memory
-    usage digest incident record data skills approve reject approved whoami page
+    usage digest incident oncall record data skills approve reject approved whoami page
 """,
     Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp",
     Access.ALL: "reload",

@@ -53,7 +53,7 @@ ELSEWHERE = {
     "reject": "tests/component/dispatch/test_approvals.py",
     "approved": "tests/component/dispatch/test_tool_grants.py",
 }
-READING = ["help", "ask", "status", "threads", "models", "usage", "skills", "whoami"]
+READING = ["help", "ask", "status", "threads", "models", "usage", "skills", "whoami", "oncall"]
 SHOWN = ["/model", "/agent", "/plan", "/busy", "/title", "/memory", "/digest", "/record", "/data", "/resume"]
 """Commands that show something without arguments."""
 

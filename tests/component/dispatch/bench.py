@@ -30,6 +30,7 @@ from bot.config import (
     Reloaded,
 )
 from bot.config.models import ApprovalsConfig, BudgetsConfig
+from bot.config.oncall import OnCallConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import Isolation, IsolationPolicy, Origin
@@ -93,6 +94,7 @@ class Bench:
     """The language of answers to commands."""
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
+    oncall: OnCallConfig = field(default_factory=OnCallConfig)
     apps: tuple[AppRule, ...] = ()
     """The apps that may start turns: at most 3 in a chat within 10 minutes."""
     kept_days: int = 0
@@ -134,6 +136,7 @@ class Bench:
                 ),
                 "budgets": self.budgets,
                 "approvals": self.approvals,
+                "oncall": self.oncall,
                 "schedules": DEFAULTS.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
                 "limits": DEFAULTS.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),
             }

@@ -1,0 +1,133 @@
+"""The section `oncall`: schedules of the people on call, and their ids on chat platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from agent.config.types import Count, ManyIds, OneId, Secret, Section, Text, Timezone, Url
+from agent.shared.client_address import is_loopback
+from bot.config.access import Entries
+from bot.config.events import NAME
+
+
+def _check_wall_time(value: str) -> str:
+    try:
+        is_local = datetime.fromisoformat(value).tzinfo is None
+    except ValueError:
+        is_local = False
+    if not is_local:
+        raise ValueError("expected a date and time such as 2026-01-05 09:00, without a time zone")
+    return value
+
+
+WallTime = Annotated[str, AfterValidator(_check_wall_time)]
+
+
+class RotaOverride(Section):
+    """A time in which another person is on call. The last of several that overlap takes effect."""
+
+    person: Text = Field(description="Name of the person.")
+    start: WallTime = Field(description="Start, as local time.")
+    end: WallTime = Field(description="End, as local time.")
+
+    @model_validator(mode="after")
+    def _has_length(self) -> RotaOverride:
+        if datetime.fromisoformat(self.end) <= datetime.fromisoformat(self.start):
+            raise ValueError("end: expected a time after the start")
+        return self
+
+
+class Rota(Section):
+    """People who take turns."""
+
+    people: Annotated[tuple[Text, ...], ManyIds] = Field(
+        min_length=1, description="Names of the people, in their order."
+    )
+    start: WallTime = Field(
+        description="A handover to the first person, as local time. It sets the time of day, and for shifts "
+        "of whole weeks the weekday, of all handovers."
+    )
+    days: Count = Field(7, le=366, description="Length of a shift in days.")
+    hours: Count | None = Field(None, le=8_784, description="Length of a shift in hours, instead of `days`.")
+    overrides: tuple[RotaOverride, ...] = Field((), description="Exceptions to the order.")
+
+
+class CalendarSource(Section):
+    """A calendar in the iCalendar format, whose events are shifts: `file` or `url`."""
+
+    file: Text | None = Field(None, description="File in the data directory.")
+    url: Secret | None = Field(None, description="https address; a secret, as many calendars have one in it.")
+    credential: Secret | None = Field(
+        None, description="`name:password`, or else a bearer token, for requests to `url`."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> CalendarSource:
+        if (self.file is None) == (self.url is None):
+            raise ValueError("expected either file or url")
+        parts = urlsplit(self.url.get_secret_value() if self.url else "https://file")
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        if not is_safe or not parts.hostname or parts.username is not None:
+            raise ValueError("url: expected an address such as https://host/path, without a user name")
+        return self
+
+
+class PagerDutySchedule(Section):
+    """A schedule of PagerDuty that an escalation policy uses."""
+
+    schedule: OneId = Field(description="Id of the schedule, such as PI7DH85, from its address.")
+    token: Secret = Field(description="API key; a read-only key is sufficient.")
+    url: Url = Field("https://api.pagerduty.com", description="Address of the API.")
+
+
+class OnCallSchedule(Section):
+    """A schedule from one provider: `rota`, `ical` or `pagerduty`."""
+
+    timezone: Timezone | None = Field(
+        None, description="Time zone of local times, as an IANA name; null: `schedules.timezone`."
+    )
+    rota: Rota | None = Field(None, description="People who take turns.")
+    ical: CalendarSource | None = Field(None, description="Calendar in the iCalendar format.")
+    pagerduty: PagerDutySchedule | None = Field(None, description="Schedule of PagerDuty.")
+
+    @model_validator(mode="after")
+    def _has_one_provider(self) -> OnCallSchedule:
+        if [self.rota, self.ical, self.pagerduty].count(None) != 2:
+            raise ValueError("expected exactly one of rota, ical and pagerduty")
+        return self
+
+
+class OnCallConfig(Section):
+    """People on call."""
+
+    schedules: Mapping[Text, OnCallSchedule] = Field(default_factory=dict, description="Schedules by name.")
+    people: Mapping[Text, Entries] = Field(
+        default_factory=dict,
+        description="Ids of people, as platform:id or account:id, by their names or e-mail addresses in the "
+        "schedules.",
+    )
+    refresh_minutes: Count = Field(15, description="Minutes between two readings of a schedule.")
+
+    @model_validator(mode="after")
+    def _has_valid_names(self) -> OnCallConfig:
+        for name in self.schedules:
+            if not NAME.fullmatch(name):
+                raise ValueError(f"schedules.{name}: expected lowercase letters, digits, - and _")
+        for name, entries in self.people.items():
+            if any(entry.kind for entry in entries):
+                raise ValueError(f"people.{name}: expected ids of people, such as platform:id")
+        return self
+
+    def find_person(self, name: str, email: str) -> str:
+        """Return the key in `people` of an e-mail address or a name, or "" if there is none."""
+        keys = {_fold(key): key for key in self.people}
+        return keys.get(_fold(email)) or keys.get(_fold(name)) or ""
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())

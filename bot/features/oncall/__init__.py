@@ -1,0 +1,1 @@
+"""Who is on call, by rotas, calendars and PagerDuty."""

@@ -1,0 +1,143 @@
+"""The schedules of the configuration, with their last plans in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bot.access import Role
+from bot.chat_zones import find_zone
+from bot.config import Config
+from bot.config.oncall import OnCallSchedule
+from bot.domain import Mention, MentionKind
+from bot.features.oncall.calendars import load_calendar
+from bot.features.oncall.pagerduty import load_pagerduty
+from bot.features.oncall.plan import Plan, ScheduleUnavailable, Shift
+from bot.features.oncall.rota import plan_rota
+from bot.wiring import Core, OnCall
+
+log = structlog.get_logger(__name__)
+RETRY_AFTER: Final = 60.0
+"""Seconds after which a schedule that couldn't be read is read again."""
+CHECK_EVERY: Final = 15.0
+"""Seconds between two checks for schedules that are due."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """The last plan of a schedule, None if there never was one, and the time when it was read (s).
+
+    `problem` says why the last attempt failed ("": it succeeded).
+    """
+
+    config: OnCallSchedule
+    plan: Plan | None = None
+    read_at: float = 0.0
+    next_at: float = 0.0
+    problem: str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def find_periods(self, now: float) -> tuple[Shift, Shift, Shift] | None:
+        """Return the previous, the current and the next period, or None if they are unknown."""
+        return self.plan.find_periods(now) if self.plan else None
+
+
+async def load_plan(config: Config, schedule: OnCallSchedule, home: Path, now: float) -> Plan:
+    """Read a schedule; files are in the data directory `home`. Raises ScheduleUnavailable."""
+    name = schedule.timezone or config.schedules.timezone
+    if schedule.pagerduty is not None:
+        return await load_pagerduty(schedule.pagerduty, now)
+    if schedule.ical is not None:
+        return await load_calendar(schedule.ical, home, name, now, config.oncall.find_person)
+    zone = await find_zone(name)
+    if zone is None or schedule.rota is None:
+        raise ScheduleUnavailable(f"the time zone {name} is missing on this machine")
+    return plan_rota(schedule.rota, zone, now)
+
+
+class OnCallSchedules(OnCall):
+    """Answers who is on call. A schedule that can't be read keeps its last plan."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._readings: dict[str, Reading] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names of the schedules."""
+        return [*self._core.config.oncall.schedules]
+
+    async def run(self) -> None:
+        """Keep the plans current until cancelled."""
+        while True:
+            await self.refresh()
+            await self._core.clock.sleep(CHECK_EVERY)
+
+    async def refresh(self) -> None:
+        """Read the schedules that are due."""
+        await asyncio.gather(*(self._refresh(name, self._take_reading(name)) for name in self.names))
+
+    async def find_reading(self, name: str) -> Reading:
+        """Return the last reading; waits only for the first. Raises KeyError for an unknown schedule."""
+        reading = self._take_reading(name)
+        if not reading.next_at:
+            await self._refresh(name, reading)
+        return reading
+
+    async def find_mentions(self, schedule: str, account: str) -> Sequence[Mention]:
+        """Return the people whom a message mentions; see `OnCall`."""
+        core, config = self._core, self._core.config.oncall
+        is_known = schedule in config.schedules
+        found = (await self.find_reading(schedule)).find_periods(core.clock.now()) if is_known else None
+        people = [
+            Mention(
+                MentionKind.PERSON, one.name, self._find_id(config.find_person(one.name, one.email), account)
+            )
+            for one in (found[1].holders if found else ())
+        ]
+        return people if any(one.id for one in people) else [*people, *self._list_admins(account)]
+
+    async def _refresh(self, name: str, reading: Reading) -> None:
+        """Read a schedule if it is due; callers share one attempt."""
+        async with reading.lock:
+            config, now = self._core.config, self._core.clock.now()
+            if now < reading.next_at:
+                return
+            try:
+                reading.plan = await load_plan(config, reading.config, self._core.home, now)
+            except ScheduleUnavailable as error:
+                if str(error) != reading.problem:
+                    log.warning("oncall_unavailable", schedule=name, detail=str(error))
+                reading.problem, reading.next_at = str(error), now + RETRY_AFTER
+            else:
+                reading.problem, reading.read_at = "", now
+                reading.next_at = now + config.oncall.refresh_minutes * 60.0
+
+    def _take_reading(self, name: str) -> Reading:
+        schedule = self._core.config.oncall.schedules[name]
+        if name not in self._readings or self._readings[name].config != schedule:
+            self._readings[name] = Reading(schedule)
+        return self._readings[name]
+
+    def _find_id(self, person: str, account: str) -> str:
+        entries = self._core.config.oncall.people.get(person, ())
+        ids = {one.scope: one.id for one in reversed(entries)}
+        return ids.get(account) or ids.get(self._core.account(account).platform) or ""
+
+    def _list_admins(self, account: str) -> list[Mention]:
+        """Return the admins and owners, by the names that the configuration has for them."""
+        view, people = self._core.account(account), self._core.config.oncall.people
+        granted = [entry for entry, role in self._core.people.items() if role >= Role.ADMIN]
+        admins = [
+            one
+            for one in (*view.rules.admins, *view.rules.owners, *granted)
+            if not one.kind and one.scope in (account, view.platform)
+        ]
+        names = {entry: name for name, entries in people.items() for entry in entries}
+        by_id = {one.id: names.get(one, one.id) for one in admins}
+        return [Mention(MentionKind.PERSON, name, id_) for id_, name in by_id.items()]
