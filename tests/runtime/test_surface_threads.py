@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -74,6 +75,16 @@ async def test_search_and_count(served: Served, query: dict[str, Any], found: li
     assert [row["metadata"]["name"] for row in rows] == found
     if not {"limit", "ids"} & set(query):
         assert await served.client.threads.count(**query) == len(found)
+
+
+@pytest.mark.parametrize("number", [0, -7, 1.5, 2**53 + 1, 2**63, -(2**70)])
+async def test_numbers_of_any_size_are_found(served: Served, number: float) -> None:
+    stored = {"metadata": {"n": number, "deep": {"n": number}, "list": [number]}}
+    assert (await served.http.post("/threads", content=json.dumps(stored))).status_code == 200
+    await served.client.threads.create(metadata={"n": 1, "list": [1]})
+    for part in ({"n": number}, {"deep": {"n": number}}, {"list": [number]}):
+        answer = await served.http.post("/threads/search", content=json.dumps({"metadata": part}))
+        assert [len(row["metadata"]) for row in answer.json()] == [3], part
 
 
 async def test_search_pages_and_selects(served: Served) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import orjson
 from sqlalchemy import (
     Boolean,
     ColumnElement,
@@ -251,13 +250,16 @@ def json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnEl
         if isinstance(value, dict):
             conditions.extend(json_contains(column, value, at))
         elif isinstance(value, list):
-            conditions.append(func.json_extract(column, at) == func.json(orjson.dumps(value).decode()))
+            conditions.append(func.json_extract(column, at) == func.json(dumps(value).decode()))
         elif value is None:
             conditions.append(func.json_type(column, at) == "null")
         elif isinstance(value, bool):
             conditions.append(func.json_type(column, at) == ("true" if value else "false"))
-        else:
+        elif isinstance(value, str):
             conditions.append(func.json_extract(column, at) == value)
+        else:
+            # As SQLite reads it, since an integer of more than 64 bits can't be a parameter.
+            conditions.append(func.json_extract(column, at) == func.json_extract(dumps(value).decode(), "$"))
     return conditions
 
 
