@@ -156,8 +156,8 @@ def fires_anew(before: Group, after: Group) -> bool:
 class IncidentChange:
     """A change of an incident.
 
-    `kind` is a state, or "assigned", "paused", "resumed" or "merged". `person` made the change, as
-    `platform:id` ("": its source).
+    `kind` is a state, or "assigned", "paused", "resumed", "merged" or "silenced". `person` made the change,
+    as `platform:id` ("": its source).
     """
 
     at: float

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.routing import Route
 
 from bot.features.events import incident_store
 from roebot_testing.emulators.telegram import TelegramEmulator
+from tests.harness.free_ports import free_port
 from tests.platforms.web.serving import World, world
 
+from .apis import API_TOKEN, served, silences
 from .receiving import buttons, config, seen, send, to_chat
-from .samples import alertmanager
+from .samples import alert, alertmanager
 
 
 async def test_an_incident_is_acknowledged_resolved_and_fires_again(
@@ -91,7 +95,11 @@ async def test_a_state_that_lasts_is_told_below_the_card(
         await seen(emulator, chat)
         assert await send(service, alertmanager("a resolved 10 60")) == 202
         card, news = await seen(emulator, chat, lambda found: len(found) == 2)
-        assert (news["text"], news["reply_to"]) == ("🟢 Incident 1 is resolved.", card["message_id"])
+        first, *changes = news["text"].splitlines()
+        assert (first, news["reply_to"]) == ("🟢 Incident 1 is resolved.", card["message_id"])
+        assert [line.split(" ", 3)[3] for line in changes if line] == ["is active", "is resolved"], (
+            "its timeline"
+        )
         assert await send(service, alertmanager("a firing 100")) == 202
         *_, news = await seen(emulator, chat, lambda found: len(found) == 3)
         assert news["text"] == "🔴 Incident 1 is active."
@@ -164,6 +172,57 @@ async def test_incidents_are_assigned_and_merged(tmp_path: Path, emulator: Teleg
             await seen(emulator, chat, lambda found, answer=answer: answer in found[-1]["text"])
         await seen(emulator, chat, lambda found: "Part of incident 1" in found[1]["text"])
         await seen(emulator, chat, lambda found: "2: " in found[0]["text"])
+
+
+async def test_alerts_are_silenced(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat, kept = emulator.people.make_group("ops"), list[dict[str, Any]]()
+    routes = Route("/api/v2/silences", silences(kept), methods=["POST"])
+
+    async def ask(words: str, answer: str) -> None:
+        emulator.people.says(f"/incident {words}", chat=chat)
+        await seen(emulator, chat, lambda found: answer in found[-1]["text"])
+
+    async with served(routes) as url:
+        extra = config(emulator, to_chat(chat)).replace(
+            "type: alertmanager,", f"type: alertmanager, api_url: '{url}', api_token: {API_TOKEN},"
+        )
+        async with world(tmp_path, extra=extra) as service:
+            specs = ("a firing 10", "b firing 20", "c resolved 10 20")
+            assert await send(service, alertmanager(*specs)) == 202
+            (card,) = await seen(emulator, chat, lambda found: found and buttons(found[0]))
+            emulator.people.presses(chat, card["message_id"], buttons(card)["Silence for 1 h"])
+            await seen(emulator, chat, lambda found: "silenced for 60 min" in found[-1]["text"])
+            (silence,) = kept
+            assert [(one["name"], one["value"]) for one in silence["matchers"]] == [("severity", "critical")]
+            assert silence["createdBy"] == "Person 1001"
+            await ask("1 silence 99999999", "silenced for 10080 min")
+            await ask("1", "is silenced (Person 1001)")
+            other = alert("a firing 10") | {"labels": {"alertname": "x"}}
+            assert await send(service, alertmanager(other, "b firing 20", group="web")) == 202
+            await ask("2 silence", "not silenced: the alerts have no label in common")
+    assert len(kept) == 2
+
+
+@pytest.mark.parametrize(
+    ("api", "answer"),
+    [
+        ("", "An admin can set api_url for this source"),
+        ("api_url: 'URL', api_token: wrong,", "not silenced: alertmanager responded with 401"),
+        ("api_url: 'http://127.0.0.1:PORT',", "not silenced: alertmanager does not respond"),
+    ],
+)
+async def test_alerts_that_cannot_be_silenced(
+    tmp_path: Path, emulator: TelegramEmulator, api: str, answer: str
+) -> None:
+    chat = emulator.people.make_group("ops")
+    async with served(Route("/api/v2/silences", silences([]), methods=["POST"])) as url:
+        api = api.replace("URL", url).replace("PORT", str(free_port()))
+        extra = config(emulator, to_chat(chat)).replace("type: alertmanager,", f"type: alertmanager, {api}")
+        async with world(tmp_path, extra=extra) as service:
+            assert await send(service, alertmanager("a firing 10")) == 202
+            await seen(emulator, chat)
+            emulator.people.says("/incident 1 silence", chat=chat)
+            await seen(emulator, chat, lambda found: answer in found[-1]["text"])
 
 
 async def test_a_storm_is_one_card(tmp_path: Path, emulator: TelegramEmulator) -> None:

@@ -48,7 +48,7 @@ async def test_what_is_no_request_of_a_source_is_refused(tmp_path: Path, emulato
         )
         assert answer.json()["detail"].startswith("version: expected")
         assert await send(service, EventRequest(good.headers, b"x" * 2_100_000)) == 413
-        for method in ("GET", "PUT", "DELETE"):
+        for method in ("GET", "DELETE"):
             assert (await service.http.request(method, "/events/alerts")).status_code in (404, 405)
 
 
@@ -114,3 +114,42 @@ async def test_a_chat_of_an_account_that_is_gone_holds_nobody_up(
         async with asyncio.timeout(20):
             while await db.transact(has_outdated, service.service.core.clock.now()):
                 await asyncio.sleep(0.02)
+
+
+async def test_senders_of_cloudevents_ask_first(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    """Webhooks of CloudEvents (http-webhook.md, section 4); Grafana may use PUT."""
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=config(emulator, to_chat(chat))) as service:
+        asked = {"webhook-request-origin": "events.example", "webhook-request-rate": "120"}
+        answer = await service.http.options("/events/checks", headers=asked)
+        assert (answer.status_code, answer.headers["webhook-allowed-origin"]) == (200, "events.example")
+        assert answer.headers["webhook-allowed-rate"].isdecimal()
+        for path, status in (("alerts", 405), ("nobody", 404)):
+            assert (await service.http.options(f"/events/{path}", headers=asked)).status_code == status
+        assert (await service.http.options("/events/checks")).status_code == 405
+        request = alertmanager("a firing 10")
+        headers = {**request.headers, "authorization": f"Bearer {TOKEN}"}
+        put = await service.http.put("/events/alerts", content=request.body, headers=headers)
+        assert put.status_code == 202
+        await seen(emulator, chat)
+
+
+async def test_metrics_by_source_and_route(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+    async with world(tmp_path, extra=config(emulator, to_chat(chat, ", match: {service: db}"))) as service:
+        assert await send(service, alertmanager("a firing 10")) == 202
+        assert await send(service, alertmanager("a firing 10")) == 202
+        assert await send(service, alertmanager("a firing 10"), token="wrong") == 401
+        assert await send(service, post({"version": "3"})) == 422
+        lines = (await service.http.get("/metrics")).text.splitlines()
+        shown = {line for line in lines if line.startswith(("roebot_event", "roebot_incidents"))}
+        assert {
+            'roebot_event_requests_total{outcome="accepted",source="alerts"} 1.0',
+            'roebot_event_requests_total{outcome="repeated",source="alerts"} 1.0',
+            'roebot_event_requests_total{outcome="unauthorized",source="alerts"} 1.0',
+            'roebot_event_requests_total{outcome="unreadable",source="alerts"} 1.0',
+            f'roebot_events_routed_total{{account="telegram",chat="{chat}",source="alerts"}} 1.0',
+            'roebot_incidents{state="firing"} 1.0',
+        } <= shown
+        (source, *_) = (await service.http.get("/api/events/sources")).json()["sources"]
+        assert (source["unauthorized"], source["unreadable"], source["clock_difference"]) == (1, 1, None)

@@ -6,14 +6,25 @@ import asyncio
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
+from bot.cli.common import bearer_headers, service_token
 from bot.config.events import EventsConfig
 from bot.errors import StartError
-from bot.features.events.source_commands import check_routes, list_command, try_command
+from bot.features.events.backfill import backfill_command
+from bot.features.events.source_commands import (
+    check_requests,
+    check_routes,
+    list_command,
+    replay_command,
+    try_command,
+)
 from bot.features.events.sources.datadog import TEMPLATE
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import ServiceProcess, config_text
+
+from .apis import API_TOKEN, lost_events, served
 
 EVENTS = """
 events:
@@ -25,6 +36,16 @@ events:
     - {source: [alerts, ci], account: telegram, chat: 'CHAT'}
 """
 
+
+BACKFILLED = f"""
+events:
+  sources:
+    ci: {{type: github, secrets: n3w-s3cret, api_url: 'API/repos/o/r/hooks/7', api_token: {API_TOKEN}}}
+    errors: {{type: sentry, secrets: s3cret, api_url: 'API/api/0/organizations/o', api_token: {API_TOKEN}}}
+    late: {{type: alertmanager, secrets: t0ken-of-alerts}}
+  routes:
+    - {{source: [ci, errors], account: telegram, chat: 'CHAT'}}
+"""
 
 pytestmark = pytest.mark.may_block
 
@@ -67,6 +88,69 @@ async def test_sources_are_tried_and_listed(tmp_path: Path, capsys: pytest.Captu
             service.stop()
     with pytest.raises(StartError, match="no service is running"):
         list_command(home, None)
+
+
+async def test_events_are_replayed_and_backfilled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A route that is added late gets what was stored; GitHub and Sentry are asked for what was lost."""
+    home, posted = tmp_path / "home", list[str]()
+    async with TelegramEmulator.serve(limits=False) as emulator, served(*lost_events(posted)) as api:
+        chat = emulator.people.make_group("ops")
+        text = config_text(emulator, extra=BACKFILLED.replace("CHAT", str(chat)).replace("API", api))
+        service = ServiceProcess(home, text, is_forked=True)
+        service.start()
+
+        async def seen(count: int) -> list[str]:
+            async with asyncio.timeout(20):
+                while len(found := [one["text"] for one in emulator.view(chat)["messages"]]) < count:
+                    await asyncio.sleep(0.02)
+            return found
+
+        try:
+            running = await service.ready(60)
+            assert await send(home, "late") == 0
+            assert "no route takes its events" in capsys.readouterr().out
+            assert await asyncio.to_thread(backfill_command, "ci", home, None, hours=1.0) == 0
+            assert posted == ["/repos/o/r/hooks/7/deliveries/2/attempts"], "the one of which none succeeded"
+            assert await asyncio.to_thread(backfill_command, "errors", home, None, hours=1.0) == 0
+            assert "Fetched 2 events of errors" in capsys.readouterr().out
+            states = [one.split("is ")[1].split(":")[0] for one in await seen(2)]
+            assert sorted(states) == ["acknowledged", "active"]
+            assert await asyncio.to_thread(backfill_command, "errors", home, None, hours=1.0) == 0
+            with pytest.raises(StartError, match="retries failed deliveries itself; only github and sentry"):
+                await asyncio.to_thread(backfill_command, "late", home, None, hours=1.0)
+            routed = text.replace("source: [ci, errors]", "source: [ci, errors, late]")
+            await asyncio.to_thread((home / "config.yaml").write_text, routed)
+            async with asyncio.timeout(20):
+                while (
+                    await asyncio.to_thread(list_command, home, None) or "no route" in capsys.readouterr().out
+                ):
+                    await asyncio.sleep(0.05)
+            for _ in range(2):
+                assert await asyncio.to_thread(replay_command, "late", home, None, hours=1.0) == 0
+            assert "Applied 1 requests of late again" in capsys.readouterr().out
+            assert len(await seen(3)) == 3
+            headers = bearer_headers(service_token(None, home))
+            async with httpx.AsyncClient(headers=headers) as client:
+                audit = await client.get(f"{running.url}/api/audit")
+            replays = [one for one in audit.json()["entries"] if one["action"] == "events replayed"]
+            assert [(one["subject"], one["detail"]) for one in replays] == [("late", "1")] * 2
+            assert await asyncio.to_thread(replay_command, "nobody", home, None, hours=1.0) == 1
+        finally:
+            service.stop()
+    assert len(emulator.view(chat)["messages"]) == 3, "nothing is posted twice"
+
+
+def test_requests_that_point_to_a_wrong_setup_are_reported() -> None:
+    fine = {"name": "a", "last": 1.0, "unauthorized": 0, "unreadable": 0, "clock_difference": None}
+    assert list(check_requests(fine)) == []
+    wrong = {**fine, "last": None, "unauthorized": 3, "unreadable": 1, "clock_difference": -90.0}
+    found = [finding.text for finding in check_requests(wrong)]
+    assert [text.split("events: ")[1].split(";")[0] for text in found] == [
+        "a has sent nothing in the last day",
+        "a sent 3 requests with wrong credentials",
+        "a sent 1 requests that are not valid for its type",
+        "the clock of a is 90 s behind this machine's",
+    ]
 
 
 def test_a_source_without_a_route_is_reported() -> None:
