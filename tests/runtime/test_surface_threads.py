@@ -87,6 +87,14 @@ async def test_numbers_of_any_size_are_found(served: Served, number: float) -> N
         assert [len(row["metadata"]) for row in answer.json()] == [3], part
 
 
+@pytest.mark.parametrize(
+    "path", ["/threads/search", "/assistants/search", "/runs/crons/search", "/store/items/search"]
+)
+async def test_an_offset_beyond_the_database_is_refused(served: Served, path: str) -> None:
+    body = {"offset": 2**64, "namespace_prefix": []}
+    assert (await served.http.post(path, content=json.dumps(body))).status_code == 422
+
+
 async def test_search_pages_and_selects(served: Served) -> None:
     for _ in range(3):
         await served.client.threads.create()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -20,7 +20,9 @@ from agent.runtime.domain import require_uuid
 
 Json = dict[str, Any]
 Limit = Field(default=10, ge=1, le=1000)
-Offset = Field(default=0, ge=0)
+MAX_OFFSET: Final = 1_000_000_000
+"""Largest offset and version in a request; databases store integers of 64 bits."""
+Offset = Field(default=0, ge=0, le=MAX_OFFSET)
 MAX_TTL_MINUTES = 100 * 365 * 24 * 60
 
 
@@ -289,7 +291,7 @@ class VersionSearch(_Body):
 class VersionChange(_Body):
     """Version of an assistant to make current."""
 
-    version: int
+    version: int = Field(ge=0, le=MAX_OFFSET)
 
 
 class StorePut(_Body):

@@ -41,7 +41,7 @@ from agent.runtime.http.base import (
     json_response,
     pagination_headers,
 )
-from agent.runtime.http.bodies import RunCreate, RunsCancel
+from agent.runtime.http.bodies import MAX_OFFSET, RunCreate, RunsCancel
 from agent.runtime.http.run_creation import Creation, RunCreation, authorize_run, make_spec
 from agent.runtime.manager import ActiveRun, CreatedRun
 from agent.runtime.serializers import result_view, run_view, select_keys
@@ -195,7 +195,7 @@ async def list_runs(
     runtime: Runtime,
     thread_id: ListedThread,
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
-    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     status: str | None = None,
     select: StringList = None,
 ) -> Response:
