@@ -30,6 +30,15 @@ from bot.domain import (
 )
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
+from bot.profiles import (
+    CHOICES,
+    LEVELS,
+    ChannelProfiles,
+    PlacedSettings,
+    Profile,
+    TurnPlace,
+    resolve_profile,
+)
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget
@@ -40,7 +49,7 @@ from bot.store.outages import StoreOutages
 from bot.store.person_data import PersonData, PersonKey
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts, TypedCommands, texts_for
-from bot.turn import Busy, OpenedTurn, Turn, turn_author
+from bot.turn import OpenedTurn, Turn, turn_author
 
 MEGABYTE = 1_000_000
 
@@ -54,11 +63,6 @@ def create_id() -> str:
 
 class RunningAccount(Protocol):
     """An account operated by the service."""
-
-    @property
-    def agent(self) -> str:
-        """The account's custom agent ("" for the default agent)."""
-        ...
 
     @property
     def assistant(self) -> str:
@@ -159,8 +163,8 @@ class AccountView:
     isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
     private_isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
     limits: MessageLimits = field(default_factory=MessageLimits)
-    busy: Busy = Busy.QUEUE
-    model: str = ""
+    settings: Sequence[PlacedSettings] = ()
+    profiles: ChannelProfiles = field(default_factory=ChannelProfiles)
     retention_days: int = 0
     configured: bool = True
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
@@ -186,6 +190,24 @@ class AccountView:
     def texts_of(self, turn: Turn) -> Texts:
         """Return the texts for the reply to a turn."""
         return self.texts_at(turn.address, turn_author(turn))
+
+    def profile_at(self, chat: str, topic: str = "", person: str = "") -> Profile:
+        """Return the effective settings in a chat, for a person (`platform:id`)."""
+        settings = [*self.settings, *self.profiles.list_settings(self.name, chat)]
+        return resolve_profile(settings, TurnPlace(self.platform, self.name, chat, topic, person))
+
+    def profile_of(self, turn: Turn) -> Profile:
+        """Return the effective settings of a turn: those of its author, and without the tools that are denied
+        to any of its people.
+        """
+        address, author = turn.address, turn_author(turn)
+        own = self.profile_at(address.chat, address.topic, author)
+        others = {person_of(turn.platform, message.sender) for message in turn.messages} - {author}
+        denied = {one.value: one for one in own.denied_tools}
+        for person in sorted(others):
+            for one in self.profile_at(address.chat, address.topic, person).denied_tools:
+                denied.setdefault(one.value, one)
+        return replace(own, denied_tools=tuple(denied.values()))
 
     def isolation_of(self, origin: Origin) -> IsolationPolicy:
         """Return the isolation policy for a message's chat."""
@@ -326,6 +348,7 @@ class Core:
         self.record: ChatRecord = NO_RECORD
         self.usage: LimitsUsage = LimitsUsage()
         self.on_call: OnCall = OnCall()
+        self.profiles: ChannelProfiles = ChannelProfiles()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
@@ -342,6 +365,8 @@ class Core:
             self.record = part
         if isinstance(part, OnCall):
             self.on_call = part
+        if isinstance(part, ChannelProfiles):
+            self.profiles = part
         self._views.clear()
 
     def part(self, kind: type[P]) -> P:
@@ -397,8 +422,8 @@ class Core:
             isolation=IsolationPolicy(Isolation(found.isolation)),
             private_isolation=IsolationPolicy(Isolation(found.private_isolation)),
             limits=MessageLimits(config.limits.message_characters, config.limits.file_mb * MEGABYTE),
-            busy=Busy(found.busy),
-            model=found.model or "",
+            settings=_placed_settings(config, name),
+            profiles=self.profiles,
             retention_days=config.kept_days(name),
             languages=self.languages,
             permissions=self.permissions,
@@ -449,6 +474,26 @@ class Core:
     def mask_secrets(self, text: str) -> str:
         """Return a text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
+
+
+def _placed_settings(config: Config, account: str) -> list[PlacedSettings]:
+    """Return the settings of an account's entry, followed by those of the profiles."""
+    entry = config.channels[account]
+    choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": entry.busy}
+    own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), choices)
+    return [
+        own,
+        *(
+            PlacedSettings(
+                f"profiles[{number}]",
+                TurnPlace(**{level: getattr(rule, level) or "" for level in LEVELS}),
+                {name: getattr(rule, name) or "" for name in CHOICES},
+                rule.instructions or "",
+                rule.denied_tools,
+            )
+            for number, rule in enumerate(config.profiles)
+        ),
+    ]
 
 
 def _approval_rules(config: ApprovalsConfig) -> ApprovalRules:

@@ -28,6 +28,7 @@ BOT_SECTIONS = frozenset(
         "budgets",
         "events",
         "oncall",
+        "profiles",
         "schedules",
         "retention",
     }

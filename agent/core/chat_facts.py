@@ -17,6 +17,8 @@ from agent.shared.run_identity import CHAT_FACTS
 SECTION: Final = "<chat>\n{lines}\n</chat>"
 MAX_FORMATTING: Final = 400
 """Maximum number of characters of the formatting rules."""
+MAX_INSTRUCTIONS: Final = 8_000
+"""Maximum number of characters of the admins' instructions."""
 _CHANGING: Final = ("title", "people", "visibility")
 
 
@@ -26,10 +28,10 @@ class ChatFacts:
 
     `app` is the platform as people call it, `kind` is private or group, `visibility` public or private.
     `people` is the number of members, `zone` an IANA time zone, `command` an example of how commands are
-    typed. `thread`: the conversation is a thread of the chat; `recorded`: what others write is recorded.
-    `formatting` is what people see of Markdown. `mentions` is what an answer can mention: "", "people" or
-    "people, channels", and `roles` names groups of people that it can mention, such as "@oncall". `services`
-    are those that the agent may call.
+    typed, and `instructions` are those of the chat's admins. `thread`: the conversation is a thread of the
+    chat; `recorded`: what others write is recorded. `formatting` is what people see of Markdown. `mentions`
+    is what an answer can mention: "", "people" or "people, channels", and `roles` names groups of people
+    that it can mention, such as "@oncall". `services` are those that the agent may call.
     """
 
     app: str = ""
@@ -44,6 +46,7 @@ class ChatFacts:
     mentions: str = ""
     roles: str = ""
     command: str = ""
+    instructions: str = ""
     services: tuple[str, ...] = ()
 
     @classmethod
@@ -77,13 +80,15 @@ class ChatFacts:
 
     def render(self) -> str:
         """Return the section. Values are cut and escaped, since people choose the title."""
+        instructions = _escape_line(self.instructions, MAX_INSTRUCTIONS)
         lines = [
             f"{self._describe_place()}.",
             *([f"Time zone: {escape_attribute(self.zone)}."] if self.zone else []),
             *([self._describe_view()] if self.kind == "group" else []),
-            *([f"Formatting: {_escape_line(self.formatting)}"] if self.formatting else []),
+            *([f"Formatting: {_escape_line(self.formatting, MAX_FORMATTING)}"] if self.formatting else []),
             *([self._describe_mentions()] if self.mentions else []),
             *([f"People type commands like this: {escape_attribute(self.command)}"] if self.command else []),
+            *(["Instructions of the admins: " + instructions] if instructions else []),
         ]
         return SECTION.format(lines="\n".join(lines))
 
@@ -113,9 +118,9 @@ class ChatFacts:
         return f"The chat is not recorded: you see only messages to you{earlier}."
 
 
-def _escape_line(text: str) -> str:
-    """Return a value, which may be longer than an attribute, as one escaped line."""
-    words = " ".join(text[:MAX_FORMATTING].split())
+def _escape_line(text: str, most: int) -> str:
+    """Return the first `most` characters of a value as one escaped line."""
+    words = " ".join(text[:most].split())
     return " ".join(map(escape_attribute, words.split(" ")))
 
 

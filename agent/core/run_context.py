@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -24,8 +25,9 @@ class RunContext:
     `user_id` is `platform:id` of the person. `roles` are the current ones with those they include, highest
     first: owner, admin, member; empty for a person without access. For a turn of several people, `user_id` is
     the last author and `roles` are those that all of them have. `chat_kind` is private or group; `locale` is
-    en or zh. `approved` lists tools that a person allowed without asking again. `local_day` is the ISO date
-    in the chat's time zone when the run was created.
+    en or zh. `approved` lists tools that a person allowed without asking again, `denied_tools` those that
+    the run can't use, with * for any text. `local_day` is the ISO date in the chat's time zone when the run
+    was created.
     """
 
     thread_id: str | None = None
@@ -33,6 +35,7 @@ class RunContext:
     user_id: str | None = None
     roles: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
+    denied_tools: tuple[str, ...] = ()
     account: str | None = None
     platform: str | None = None
     chat: str | None = None
@@ -40,6 +43,10 @@ class RunContext:
     turn_id: str | None = None
     locale: str | None = None
     local_day: str | None = None
+
+    def denies(self, tool: str) -> bool:
+        """Return whether the run can't use a tool."""
+        return any(fnmatchcase(tool, pattern) for pattern in self.denied_tools)
 
     @classmethod
     def of(cls, source: RunnableConfig | Runtime[Any] | None = None) -> RunContext:
@@ -65,7 +72,7 @@ class RunContext:
 
 
 _NAMES = tuple(field.name for field in fields(RunContext))
-_LISTS = frozenset({"roles", "approved"})
+_LISTS = frozenset({"roles", "approved", "denied_tools"})
 
 
 def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = None) -> Any:

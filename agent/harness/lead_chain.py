@@ -322,9 +322,10 @@ def _build_guardrail(parts: ChainParts) -> Middleware:
 
 
 def _build_tripwire(parts: ChainParts, features: RuntimeFeatures) -> list[Middleware]:
-    """Return the middleware that refuses forbidden commands, for an agent with a sandbox but no guardrail."""
-    is_guarded = features.guardrail is not False
-    if is_guarded or features.sandbox is False or not parts.config.guardrails.forbidden_commands:
+    """Return the middleware that refuses denied tools and forbidden commands, for an agent whose guardrail
+    does not.
+    """
+    if features.guardrail is True or isinstance(features.guardrail, GuardrailMiddleware):
         return []
     return [GuardrailMiddleware(forbidden=_forbidden_commands(parts))]
 

@@ -54,13 +54,15 @@ LONGEST = 2000
 ASKS = "People are asked to approve calls of this tool, so don't ask them yourself before."
 LOOK = " To look at files, use {names}, without approval."
 COMMAND, LOOKING = "bash", ("ls", "read_file")
+_NOT_HERE = Deny("this tool is switched off for this chat or person", "tool_denied")
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
 
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Lets `provider` decide on every tool call (allows all calls without a provider).
 
-    A command that `forbidden` finds is refused before, whoever would approve it. A denial becomes an error
+    A tool that the run's context denies is neither offered nor called. A command that `forbidden` finds is
+    refused before, whoever would approve it. A denial becomes an error
     result with the reason. A question becomes an interrupt whose value has `type` "approval", `question`,
     `options`, `tool`, `args`, `call_id`, `directory` (of a command), `covers` (the identity of the call with
     its arguments and working directory) and `remember` (an approval may apply to later calls of the tool:
@@ -85,6 +87,10 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         self._seconds = seconds
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        context = RunContext.of(request.runtime)
+        if context.denied_tools:
+            offered = [one for one in request.tools if not context.denies(_name_of(one))]
+            request = change_request(request, tools=offered)
         names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
         asking = self._find_asking(names)
         if not asking:
@@ -112,7 +118,9 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         call = request.tool_call
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         decision: Decision
-        if rule := await self._find_forbidden(call["args"]):
+        if context.denies(call["name"]):
+            decision = _NOT_HERE
+        elif rule := await self._find_forbidden(call["args"]):
             decision = Deny(FORBIDDEN.format(rule=rule), "command_forbidden")
         else:
             asked = ToolRequest(call["name"], call["args"], call["id"] or "", context)
@@ -163,6 +171,10 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             return await evaluate(request)
         decision = await asyncio.to_thread(evaluate, request)
         return await decision if inspect.isawaitable(decision) else decision
+
+
+def _name_of(tool: Any) -> str:
+    return str(tool.name if isinstance(tool, BaseTool) else tool.get("name", ""))
 
 
 def _add_note(tool: BaseTool, look: Sequence[str]) -> BaseTool:

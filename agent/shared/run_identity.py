@@ -11,7 +11,10 @@ from typing import Any, Final
 CHAT_FACTS: Final = "chat_facts"
 """Key in a run's `configurable` that describes its chat to the model, as `agent.core.chat_facts` reads it."""
 IDENTITY_FIELDS: Final = frozenset(
-    {"user_id", "roles", "approved", "account", "platform", "chat", "chat_kind", "turn_id", CHAT_FACTS}
+    {
+        *("user_id", "roles", "approved", "denied_tools", "account", "platform", "chat", "chat_kind"),
+        *("turn_id", CHAT_FACTS),
+    }
 )
 ENGINE_PREFIX: Final = "__"
 """Prefix of LangGraph's own keys, such as the one that answers interrupts; no client may set them."""

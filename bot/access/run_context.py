@@ -7,14 +7,15 @@ from typing import Any
 
 from agent.shared.run_identity import CHAT_FACTS
 from bot.domain import LOCAL_PLATFORMS
+from bot.profiles import Profile
 from bot.turn import Turn, turn_author
 
 
 def build_run_context(
-    turn: Turn, agent: str, locale: str, roles: Sequence[str], facts: Mapping[str, Any] | None = None
+    turn: Turn, profile: Profile, locale: str, roles: Sequence[str], facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a run's `configurable`: its people, place, model and custom agent. `facts` describe the chat to
-    the model.
+    """Return a run's `configurable`: its people, place, model, custom agent and denied tools. `facts`
+    describe the chat to the model.
     """
     context: dict[str, Any] = {
         "user_id": turn_author(turn),
@@ -28,13 +29,17 @@ def build_run_context(
     }
     if facts:
         context[CHAT_FACTS] = dict(facts)
+        if profile.instructions:
+            context[CHAT_FACTS]["instructions"] = "\n".join(one.value for one in profile.instructions)
+    if profile.denied_tools:
+        context["denied_tools"] = [one.value for one in profile.denied_tools]
     if turn.model:
         context["model_name"] = turn.model
     if turn.approved:
         context["approved"] = list(turn.approved)
     if turn.plan:
         context["is_plan_mode"] = True
-    if agent:
+    if agent := turn.agent or profile.get("agent"):
         context["agent_name"] = agent
     return context
 

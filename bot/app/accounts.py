@@ -161,7 +161,7 @@ class AccountDirectory:
             (config.name, config.platform), AccountChannel(config.name, adapter, manifest, governor)
         )
         channel.adapter, channel.governor = adapter, governor
-        channel.assistant, channel.agent = config.assistant_id or "", config.agent or ""
+        channel.assistant = config.assistant_id or ""
         state = AccountState(Live.CONNECTING, since=self._clock.now())
         self._accounts[config.name] = Account(config, channel, inbox, state)
         return channel
@@ -219,7 +219,7 @@ class AccountDirectory:
             return
         if config.rate_scale != account.config.rate_scale:
             channel.governor = RateGovernor(channel.manifest.budgets, self._clock, scale=config.rate_scale)
-        channel.assistant, channel.agent = config.assistant_id or "", config.agent or ""
+        channel.assistant = config.assistant_id or ""
         account.config = config
         account.restart.set()
 

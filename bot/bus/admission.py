@@ -29,6 +29,7 @@ from bot.store.message_edits import edited_event_id
 from bot.store.people import Pairing
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
+from bot.turn import Busy
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
@@ -259,7 +260,8 @@ class AdmissionPolicy:
         budgets: UsageLimits = UNLIMITED,
         topic_command: tuple[str, str] = ("", ""),
     ) -> Admission:
-        account = self._account
+        account, origin = self._account, message.origin
+        profile = account.profile_at(origin.chat, origin.topic, person_of(origin.platform, origin.sender))
         return Admission(
             message=message,
             verdict=verdict,
@@ -267,12 +269,12 @@ class AdmissionPolicy:
             thread_id=self._new_id(),
             texts=self.texts_for(message.origin),
             notice=notice,
-            busy=account.busy,
+            busy=Busy(profile.get("busy") or Busy.QUEUE),
             is_admin=is_admin,
             approvals=account.approvals,
             notice_kind=notice_kind,
             pairing=pairing,
-            model=account.model,
+            model=profile.get("model"),
             new_thread=new_thread,
             resume=resume,
             hold_seconds=ALBUM_HOLD if message.group_key else 0.0,

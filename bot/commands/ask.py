@@ -26,7 +26,7 @@ async def hand_off(call: Invocation) -> Result:
 def prepare_handoff(call: Invocation) -> AgentHandoff:
     """Return the busy mode and limits for a command's turn that is handed to the agent."""
     return AgentHandoff(
-        busy=Busy(call.turn.busy or call.account.busy),
+        busy=Busy(call.turn.busy or call.profile.get("busy") or Busy.QUEUE),
         limits=call.limits,
         queue_limit=call.services.queue_limit,
         texts=call.texts,

@@ -104,7 +104,7 @@ async def busy(call: Invocation) -> Result:
 def busy_line(call: Invocation, view: ConversationView | None) -> str:
     """Describe the conversation's mode and its source."""
     chosen = view.busy if view else ""
-    policy = chosen or call.account.busy
+    policy = chosen or call.profile.get("busy") or Busy.QUEUE
     return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))
 
 
@@ -135,6 +135,5 @@ def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
 
 
 def find_account_agent(call: Invocation) -> str:
-    """Return the account's configured custom agent, or "" for none."""
-    channel = call.core.accounts.get(call.turn.address.account)
-    return channel.agent if channel is not None else ""
+    """Return the custom agent of the effective profile, or "" for none."""
+    return call.profile.get("agent")

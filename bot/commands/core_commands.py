@@ -119,7 +119,7 @@ async def status(call: Invocation) -> Result:
     joined = services.runs.joined_count(call.turn.conversation)
     lane = await call.core.db.transact(load_lane, call.turn.conversation)
     view = await call.core.db.transact(load_conversation, call.turn.conversation)
-    policy = (view.busy if view else "") or call.account.busy
+    policy = (view.busy if view else "") or call.profile.get("busy") or Busy.QUEUE
     account = call.core.accounts.state(call.turn.address.account)
     since = call.core.clock.now() - lane.since
     state = texts(f"turn_{lane.state.value}") if lane.state else ""

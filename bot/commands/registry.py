@@ -14,6 +14,7 @@ from bot.commands.mentioned import insert_ids
 from bot.config import Rejected, Reloaded
 from bot.domain import ChatKind, Mention, Origin
 from bot.platforms.base import CommandHint
+from bot.profiles import Profile
 from bot.runtime.interface import TokenUsage
 from bot.store.audit import AuditEvent
 from bot.store.usage_limits import UsageLimits
@@ -81,6 +82,11 @@ class Invocation:
     def account(self) -> AccountView:
         """Return the settings of the account of the turn."""
         return self.core.account(self.turn.address.account)
+
+    @property
+    def profile(self) -> Profile:
+        """Return the effective settings of the caller in this chat."""
+        return self.account.profile_of(self.turn)
 
     @property
     def origin(self) -> Origin:

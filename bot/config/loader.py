@@ -77,14 +77,23 @@ def _check_models(config: Config, problems: Problems) -> None:
         if account.model is not None and account.model not in names:
             path = ("channels", account.name, "model")
             problems.add(path, f"unknown model; expected {join_words(sorted(names))}")
+    for number, rule in enumerate(config.profiles):
+        if rule.model is not None and rule.model not in names:
+            problems.add(
+                ("profiles", number, "model"), f"unknown model; expected {join_words(sorted(names))}"
+            )
 
 
 def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> None:
-    for account in config.accounts:
-        if account.agent is not None and account.agent.strip().lower() not in agents:
+    places: list[tuple[KeyPath, str | None]] = [
+        (("channels", one.name, "agent"), one.agent) for one in config.accounts
+    ]
+    places += [(("profiles", number, "agent"), one.agent) for number, one in enumerate(config.profiles)]
+    for path, agent in places:
+        if agent is not None and agent.strip().lower() not in agents:
             known = f"expected {join_words(agents)}, or create" if agents else "create"
-            message = f"unknown agent; {known} the folder agents/{account.agent} in the data directory"
-            problems.add(("channels", account.name, "agent"), message)
+            message = f"unknown agent; {known} the folder agents/{agent} in the data directory"
+            problems.add(path, message)
 
 
 def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:

@@ -19,6 +19,7 @@ from bot.config.accounts import AccountConfig
 from bot.config.channels import Channels
 from bot.config.events import EventsConfig, event_app
 from bot.config.oncall import OnCallConfig
+from bot.config.profiles import ProfileRule
 from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
@@ -225,6 +226,9 @@ class Config(AgentConfig):
         default_factory=EventsConfig, description="Events of other systems, which become incidents in chats."
     )
     oncall: OnCallConfig = Field(default_factory=OnCallConfig, description="People on call (/oncall).")
+    profiles: tuple[ProfileRule, ...] = Field(
+        (), description="Settings for platforms, accounts, chats, topics and people."
+    )
     schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="Schedules (/digest).")
     retention: RetentionConfig = Field(
         default_factory=RetentionConfig, description="Retention of messages (/data)."
@@ -239,6 +243,12 @@ class Config(AgentConfig):
             )
         if unknown := {route.account for route in self.events.routes} - set(self.channels):
             raise ValueError(f"events.routes: there is no account {min(unknown)}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_profiles(self) -> Config:
+        if unknown := {rule.account for rule in self.profiles if rule.account} - set(self.channels):
+            raise ValueError(f"profiles: there is no account {min(unknown)}")
         return self
 
     @property

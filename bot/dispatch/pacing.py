@@ -359,7 +359,7 @@ class RateGovernor:
 class AccountChannel:
     """An account. `ready` is set after its first connection; `connected_at` is the time of the latest
     connection (s since the epoch), or None while disconnected. `assistant` is the account's assistant ("":
-    the service's default), and `agent` its custom agent ("": none).
+    the service's default).
     """
 
     account: str
@@ -369,7 +369,6 @@ class AccountChannel:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     connected_at: float | None = None
     assistant: str = ""
-    agent: str = ""
     _found: tuple[Adapter, Capabilities] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -237,9 +237,9 @@ LANGGRAPH = {
 COMMANDS = {
     Access.MEMBERS: """
     help ask language new status stop retry compact threads resume title models model agent plan busy memory
-    usage digest incident oncall record data skills approve reject approved whoami page
+    usage digest incident oncall why record data skills approve reject approved whoami page
 """,
-    Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp",
+    Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp channel",
     Access.ALL: "reload",
 }
 """Commands in a chat. What they show and change is limited to the accounts of the caller, like the routes."""

@@ -40,6 +40,7 @@ CHANGES: dict[str, tuple[AuditEvent, ...]] = {
     "/mcp one off": (AuditEvent("command", "/mcp", "one off"),),
     "/audit": (AuditEvent("command", "/audit"),),
     "/accounts": (AuditEvent("command", "/accounts"),),
+    "/channel deny bash": (AuditEvent("command", "/channel", "deny bash"),),
     "/page": (AuditEvent("page link"),),
     "/retry": (),
 }
@@ -53,7 +54,7 @@ ELSEWHERE = {
     "reject": "tests/component/dispatch/test_approvals.py",
     "approved": "tests/component/dispatch/test_tool_grants.py",
 }
-READING = ["help", "ask", "status", "threads", "models", "usage", "skills", "whoami", "oncall"]
+READING = ["help", "ask", "status", "threads", "models", "usage", "skills", "whoami", "oncall", "why"]
 SHOWN = ["/model", "/agent", "/plan", "/busy", "/title", "/memory", "/digest", "/record", "/data", "/resume"]
 """Commands that show something without arguments."""
 

@@ -121,8 +121,9 @@ async def says(at: Bench, text: str, person: str, chat: str = "team") -> str:
 async def refused(at: Bench, power: Permission, person: str) -> list[bool]:
     """Whether each command of a power is refused to somebody, with Ben's work standing in the group."""
     if power is Permission.AGENT:
-        assert at.channel is not None
-        at.channel.agent = "fixed"
+        assert at.core is not None
+        at.agent = "fixed"
+        at.core.apply_config(at.config())
     if power is Permission.DIGESTS:
         drafted = await says(at, "/digest in 3 hours tea", "8")
         assert "is active." in await says(at, f"/digest ok {re.findall('ok ([0-9]+)', drafted)[0]}", "8")

@@ -14,6 +14,7 @@ from bot.dispatch.questions import Question
 from bot.dispatch.run.blocked_people import BlockedPeople
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import Sender
+from bot.profiles import Profile
 from bot.runtime.interface import StoredUpload
 from bot.texts import Texts
 from bot.turn import Turn, TurnMessage
@@ -72,6 +73,11 @@ class RunScope:
     def view(self) -> AccountView:
         """Return the settings of the turn's account."""
         return self.core.account(self.turn.address.account)
+
+    @property
+    def profile(self) -> Profile:
+        """Return the effective settings of the turn."""
+        return self.view.profile_of(self.turn)
 
     @property
     def texts(self) -> Texts:

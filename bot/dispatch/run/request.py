@@ -131,8 +131,7 @@ async def build_run_request(
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
     if messages:
         messages = [*(stopped_message(one, texts) for one in turn.cut_off), *messages]
-    agent = turn.agent or channel.agent
-    configurable = build_run_context(turn, agent, texts.locale, roles, facts)
+    configurable = build_run_context(turn, scope.profile, texts.locale, roles, facts)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(
@@ -159,7 +158,7 @@ def build_resume_request(
 ) -> RunRequest:
     """Build the request that resumes a run with the answer to a service call."""
     turn, channel = scope.turn, scope.channel
-    configurable = build_run_context(turn, turn.agent or channel.agent, scope.texts.locale, roles, facts)
+    configurable = build_run_context(turn, scope.profile, scope.texts.locale, roles, facts)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(

@@ -41,8 +41,8 @@ async def _make_request(call: Invocation, focus: str, *, starts: bool) -> Compac
     turn = call.turn
     view = await call.core.db.transact(load_conversation, turn.conversation)
     channel = call.core.accounts.get(turn.address.account)
-    chosen = replace(turn, model=chosen_model(call, view))
-    context = build_run_context(chosen, chosen_agent(call, view), call.texts.locale, call.role.role_names)
+    chosen = replace(turn, model=chosen_model(call, view), agent=chosen_agent(call, view))
+    context = build_run_context(chosen, call.profile, call.texts.locale, call.role.role_names)
     return CompactionRequest(
         thread_id=turn.thread_id,
         key=f"{turn.id}:compact",

@@ -125,7 +125,9 @@ class IncidentCards:
         earlier = await core.db.transact(list_history, incident, EARLIER)
         facts = format_facts(incident, earlier, account.texts_at(incident.address))
         in_thread = self._has_threads(incident)
-        start = WorkStart(incident, facts, account.platform, account.model, in_thread=in_thread)
+        address = incident.address
+        model = account.profile_at(address.chat, address.topic).get("model")
+        start = WorkStart(incident, facts, account.platform, model, in_thread=in_thread)
         opened = await core.db.transact(start_work, start, now)
         log.info("incident_work", incident=incident.id, turn=opened.turn if opened else 0)
         self._dispatch(opened)

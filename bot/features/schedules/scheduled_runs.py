@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from bot.access import Role
 from bot.dispatch.run.blocked_people import BlockedPeople
 from bot.dispatch.run.message_lines import format_messages
+from bot.domain import person_of
 from bot.errors import ScheduleRefused
 from bot.features.schedules.run_history import list_scheduled_runs
 from bot.features.schedules.run_store import DueRun, SkipReason
@@ -49,13 +50,16 @@ class ScheduledRunBuilder:
             text = await self._compose_text(schedule, now, retry_of)
             notice = await self._limit_notice(schedule)
             skip = SkipReason.BUDGET if notice else None if text else self._empty_digest_reason(schedule)
+        account = self._core.account(schedule.account)
+        maker = person_of(schedule.platform, schedule.maker)
+        profile = account.profile_at(schedule.chat, schedule.topic, maker)
         return DueRun(
             schedule,
             plan.due,
             plan.following,
             text,
             self._core.new_id(),
-            model=self._core.account(schedule.account).model if skip is not SkipReason.ACCOUNT else "",
+            model=profile.get("model") if skip is not SkipReason.ACCOUNT else "",
             missed=plan.missed,
             skip=skip,
             notice=await self._missed_runs_notice(schedule, plan) if skip is SkipReason.MISSED else notice,

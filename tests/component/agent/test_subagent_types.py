@@ -47,10 +47,10 @@ class Delegation:
 
     models_text = TWO
 
-    async def run(self, **facts: str) -> str:
+    async def run(self, *denied: str, **facts: str) -> str:
         """The result of the task, in a run that tells these facts about its chat."""
         graph = (await self.agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
-        told = {"thread_id": "t", CHAT_FACTS: facts}
+        told = {"thread_id": "t", CHAT_FACTS: facts, "denied_tools": list(denied)}
         values = await graph.ainvoke({"messages": [HumanMessage("go")]}, {"configurable": told})
         return results(values)[0].text
 
@@ -87,6 +87,21 @@ async def test_a_tool_that_the_type_has_not_is_not_called(tmp_path: Path, call: 
     answer = delegation.models.made["spare"].calls[1].texts[-1]
     assert f"{call} is not a valid tool" in answer
     assert not list(tmp_path.rglob("gone"))
+
+
+@pytest.mark.parametrize("guardrails", ["", "guardrails: {enabled: false}\n"])
+async def test_a_tool_that_the_chat_denies_is_not_called(tmp_path: Path, guardrails: str) -> None:
+    """By a subagent neither, whatever the guardrail is."""
+    sub = (Script(tools=(ToolUse("bash", {"command": "touch gone"}),)), Script(reply="fine"))
+    types = f"{guardrails}subagents: {{types: {{critic: {{{CRITIC}, model_name: spare}}}}}}\n"
+    delegation = Delegation(tmp_path, types, sub, subagent_type="critic")
+    assert await delegation.run("ba*") == "fine"
+    first, second = delegation.models.made["spare"].calls
+    assert "bash" not in first.tools and "read_file" in first.tools
+    assert "switched off for this chat" in second.texts[-1]
+    assert not list(tmp_path.rglob("gone"))
+    lead = delegation.models.made["m"].calls[0]
+    assert "bash" not in lead.tools
 
 
 @pytest.mark.parametrize(

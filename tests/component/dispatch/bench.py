@@ -85,6 +85,7 @@ class Bench:
     channel: AccountChannel | None = None
     mask: Callable[[str], str] = str
     model: str = ""
+    agent: str = ""
     scheduling: bool = False
     """Whether what is scheduled is fired."""
     allowed: bool = True
@@ -124,6 +125,7 @@ class Bench:
             isolation=self.policy.isolation.value,
             locale=self.locale,
             model=self.model or None,
+            agent=self.agent or None,
             retention_days=self.kept_days,
             apps=self.apps,
             app_turns=3,

@@ -668,10 +668,8 @@ class TestCommands:
         assert at.runtime.runs == {}
 
     async def test_the_agent_of_an_account_reaches_its_runs(self, at: Bench) -> None:
-        at.runtime.script = answer_with("ok")
+        at.runtime.script, at.agent = answer_with("ok"), "coder"
         async with at.running():
-            assert at.channel is not None
-            at.channel.agent = "coder"
             await at.adapter.hears("hi")
             await closed(at)
         [run] = at.runtime.runs.values()

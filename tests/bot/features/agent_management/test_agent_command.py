@@ -166,9 +166,8 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
 )
 async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
     at.runtime.own, at.runtime.script, at.role = OWN, answer_with("ok"), role
+    at.agent = "poet"
     async with at.running():
-        assert at.channel is not None
-        at.channel.agent = "poet"
         text = await said(at, "/agent")
         assert "Current agent: `poet`." in text
         assert "✓ `poet`" in text

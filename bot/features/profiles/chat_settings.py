@@ -1,0 +1,118 @@
+"""Stored settings of chats. Each change is a row, so that the newest one can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
+
+from bot.profiles import CHOICES, ChannelProfiles, PlacedSettings, TurnPlace
+from bot.store.audit import Actor
+from bot.store.connection import Connection, sql
+from bot.store.person_data import PersonData, PersonKey
+from bot.wiring import Core
+
+INSTRUCTIONS: Final = "instructions"
+DENIED: Final = "deny "
+"""Prefix of the keys of denied tools."""
+ORIGIN: Final = "/channel"
+CHAT_SETTINGS: Final = Table(
+    "chat_settings",
+    MetaData(),
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("chat", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("changed_at", Float, nullable=False),
+    Column("person", String, nullable=False),
+    Index("chat_settings_chat", "account", "chat", "id"),
+)
+"""Changes of settings by chat, the oldest first. The value "" removes a setting; `person` is `platform:id`.
+"""
+LIST_CHANGES = sql("SELECT account, chat, name, value FROM chat_settings ORDER BY id")
+ADD_CHANGE = sql(
+    """INSERT INTO chat_settings (account, chat, name, value, changed_at, person)
+    VALUES (:account, :chat, :name, :value, :now, :person)"""
+)
+UNDO_CHANGE = sql(
+    """DELETE FROM chat_settings WHERE id = (SELECT MAX(id) FROM chat_settings WHERE account = :account
+    AND chat = :chat) RETURNING name"""
+)
+DETACH_CHANGES = sql("UPDATE chat_settings SET person = '' WHERE person = :person")
+EXPORT_CHANGES = sql(
+    "SELECT account, chat, name, value FROM chat_settings WHERE person = :person ORDER BY id LIMIT 10000"
+)
+
+
+class ChatSettings(ChannelProfiles):
+    """The settings of chats, cached in memory."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._values: dict[tuple[str, str], dict[str, str]] = {}
+
+    async def load_settings(self) -> None:
+        """Reload the settings from the store."""
+        values: dict[tuple[str, str], dict[str, str]] = {}
+        for account, chat, name, value in await self._core.db.transact(_list_changes):
+            here = values.setdefault((account, chat), {})
+            here.pop(name, None)
+            if value:
+                here[name] = value
+        self._values = values
+
+    def get(self, account: str, chat: str) -> Mapping[str, str]:
+        """Return the settings of a chat by name."""
+        return self._values.get((account, chat), {})
+
+    def list_settings(self, account: str, chat: str) -> Sequence[PlacedSettings]:
+        values = self.get(account, chat)
+        if not values:
+            return ()
+        choices = {name: values[name] for name in CHOICES if name in values}
+        denied = tuple(name.removeprefix(DENIED) for name in values if name.startswith(DENIED))
+        place = TurnPlace(account=account, chat=chat)
+        return (PlacedSettings(ORIGIN, place, choices, values.get(INSTRUCTIONS, ""), denied),)
+
+    async def change(self, name: str, value: str, actor: Actor) -> None:
+        """Set a setting of the actor's chat, or remove it (""). Raises StoreError."""
+        await self._core.db.transact(_add_change, name, value, actor, self._core.clock.now())
+        await self.load_settings()
+
+    async def undo(self, account: str, chat: str) -> str:
+        """Undo the newest change in a chat. Return the name of the setting, or "" if there is none."""
+        name = await self._core.db.transact(_undo_change, account, chat)
+        await self.load_settings()
+        return name
+
+
+def _list_changes(connection: Connection) -> Sequence[Any]:
+    return connection.execute(LIST_CHANGES).all()
+
+
+def _add_change(connection: Connection, name: str, value: str, actor: Actor, now: float) -> None:
+    row = {"account": actor.account, "chat": actor.chat, "name": name, "value": value}
+    connection.execute(ADD_CHANGE, {**row, "now": now, "person": actor.person})
+
+
+def _undo_change(connection: Connection, account: str, chat: str) -> str:
+    row = connection.execute(UNDO_CHANGE, {"account": account, "chat": chat}).first()
+    return row.name if row else ""
+
+
+class ChatSettingsData(PersonData):
+    """People's changes of settings. The settings themselves stay in force."""
+
+    def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
+        connection.execute(DETACH_CHANGES, {"person": str(person)})
+        return {}
+
+    def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:
+        rows = connection.execute(EXPORT_CHANGES, {"person": str(person)}).all()
+        changes = [
+            {"account": row.account, "chat": row.chat, "setting": row.name, "value": row.value}
+            for row in rows
+        ]
+        return {"chat_settings": changes}

@@ -1,0 +1,38 @@
+"""Texts about the settings of chats."""
+
+ENGLISH = {
+    "cmd_channel": "Show or change the settings of this chat",
+    "more_channel": "`/channel agent NAME`, `/channel model NAME` and `/channel busy MODE` set a value for this chat, `/channel instructions TEXT` adds instructions for the agent, and `/channel deny TOOL` switches a tool off. `/channel reset SETTING` and `/channel allow TOOL` remove them; `/channel undo` reverts the latest change.",
+    "channel_empty": "This chat has no settings of its own. `/why` shows the effective ones.",
+    "channel_title": "**Settings of this chat:**",
+    "channel_usage": "Write `/channel`, followed by `agent`, `model` or `busy` and a value, `instructions` and a text, `deny` or `allow` and a tool, `reset` and a setting, or `undo`.",
+    "channel_unknown": "Unknown value {value}. Expected one of: {names}.",
+    "channel_too_long": "The instructions have more than {most} characters. Shorten them.",
+    "channel_set": "Set {name} to {value} in this chat.",
+    "channel_removed": "Removed {name} from the settings of this chat.",
+    "channel_undone": "Reverted the latest change of {name} in this chat.",
+    "channel_none": "There is no change to revert in this chat.",
+    "cmd_why": "Show the effective settings here, and where each comes from",
+    "more_why": "Lists agent, model, busy mode, instructions and denied tools that apply to you in this chat, with the configuration entry or command that set them.",
+    "why_title": "**Settings for you in this chat:**",
+    "why_line": "- {name}: {value}, from {origin}",
+    "why_default": "- {name}: default",
+}
+CHINESE = {
+    "cmd_channel": "查看或更改此聊天的设置",
+    "more_channel": "`/channel agent 名称`、`/channel model 名称`、`/channel busy 模式` 为此聊天设置一个值；`/channel instructions 文本` 为智能体添加指示；`/channel deny 工具` 停用一个工具。`/channel reset 设置` 和 `/channel allow 工具` 移除它们；`/channel undo` 撤销最近一次更改。",
+    "channel_empty": "此聊天没有自己的设置。`/why` 显示当前生效的设置。",
+    "channel_title": "**此聊天的设置：**",
+    "channel_usage": "请在 `/channel` 之后输入：`agent`、`model` 或 `busy` 加上值，`instructions` 加上文本，`deny` 或 `allow` 加上工具，`reset` 加上设置，或者 `undo`。",
+    "channel_unknown": "未知的值 {value}。可用的值：{names}。",
+    "channel_too_long": "指示超过 {most} 个字符，请缩短。",
+    "channel_set": "已将此聊天的 {name} 设为 {value}。",
+    "channel_removed": "已从此聊天的设置中移除 {name}。",
+    "channel_undone": "已撤销此聊天中 {name} 的最近一次更改。",
+    "channel_none": "此聊天没有可撤销的更改。",
+    "cmd_why": "显示此处生效的设置及其来源",
+    "more_why": "列出在此聊天中对你生效的智能体、模型、忙碌模式、指示和停用的工具，以及设置它们的配置项或命令。",
+    "why_title": "**此聊天中对你生效的设置：**",
+    "why_line": "- {name}：{value}，来自 {origin}",
+    "why_default": "- {name}：默认",
+}
