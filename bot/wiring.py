@@ -128,12 +128,16 @@ class LimitsUsage:
 class OnCall:
     """Schedules of people on call. By default, there are none."""
 
-    async def find_mentions(self, schedule: str, account: str) -> Sequence[Mention]:
-        """Return the people whom a message on an account mentions about a schedule.
+    async def find_mentions(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
+        """Return the people whom a message on an account mentions about something that happened `at` (s).
 
-        These are the people on call, without an id where it is unknown. If none of them has an id, or nobody
-        is on call, or that is unknown, the account's admins and owners are included.
+        These are the people on call then, without an id where it is unknown. If none of them has an id, or
+        nobody is on call, or that is unknown, the account's admins and owners are included.
         """
+        return ()
+
+    def list_people(self, account: str) -> Sequence[Mention]:
+        """Return everyone whom `find_mentions` can return with an id."""
         return ()
 
 

@@ -183,6 +183,7 @@ class EventRoute(Section):
     )
     quiet: QuietHours | None = Field(None, description="Quiet hours; null: none.")
     work: EventWork | None = Field(None, description="Work of the agent; null: it works only on request.")
+    oncall: Text | None = Field(None, description="Schedule in `oncall` whose person the card mentions.")
 
     def find_severity(self, labels: Mapping[str, str]) -> SeverityName | None:
         """Return the severity that the route gives to an alert with these labels, or None."""

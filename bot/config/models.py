@@ -243,6 +243,9 @@ class Config(AgentConfig):
             )
         if unknown := {route.account for route in self.events.routes} - set(self.channels):
             raise ValueError(f"events.routes: there is no account {min(unknown)}")
+        schedules = {route.oncall for route in self.events.routes if route.oncall}
+        if unknown := schedules - set(self.oncall.schedules):
+            raise ValueError(f"events.routes: there is no on-call schedule {min(unknown)}")
         return self
 
     @model_validator(mode="after")

@@ -75,6 +75,7 @@ class ReplySender:
         self.heard: list[Sender] = []
         """Who wrote in the thread before the bot was addressed there."""
         self._runtime = core.runtime
+        self._on_call = core.on_call
         self._renderer: Renderer | None = None
         self._sealed = sealed
         self._alone = alone
@@ -127,13 +128,16 @@ class ReplySender:
         adapter, address = self.channel.capabilities.mentions, self.turn.address
         if self._names is not None or adapter is None or address.chat_kind is not ChatKind.GROUP:
             return
-        may = self.turn.kind is TurnKind.CHAT and not self._alone
-        if may and any("@" in text or "#" in text for text in texts):
+        if self._alone or not any("@" in text or "#" in text for text in texts):
+            return
+        if self.turn.kind is TurnKind.CHAT:
             earlier = [
                 Mention(MentionKind.PERSON, one.name, "" if one.is_bot else one.id) for one in self.heard
             ]
             known = [*await self.db.transact(list_known_names, self.turn), *earlier]
             self._names = build_names(known, adapter.mention_kinds, adapter.mentionable_groups)
+        elif self.turn.kind is TurnKind.NOTICE:
+            self._names = build_names(self._on_call.list_people(address.account), adapter.mention_kinds)
 
     def find_mentions(self, text: str) -> list[Mention]:
         """Return the mentions in a text, based on the loaded names."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button
+from bot.domain import Mention
 from bot.features.events.alerts import Alert, AlertSeverity, Group, Status
 from bot.features.events.incident import Incident, IncidentChange
 from bot.texts import Texts
@@ -29,11 +30,12 @@ MAX_FACTS: Final = 20
 MAX_CHANGES: Final = 15
 """Maximum number of changes shown of an incident."""
 MAX_LABELS: Final = 6
+MAX_ON_CALL: Final = 5
 MAX_LINKS: Final = 3
 HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
 
 
-def format_card(incident: Incident, texts: Texts) -> str:
+def format_card(incident: Incident, texts: Texts, on_call: Sequence[Mention] = ()) -> str:
     """Return the card of an incident. Texts of the source are shown as code, so that none becomes a link."""
     group, alerts = incident.group, _sorted(incident.group)
     state = texts(f"incident_{incident.status.value}")
@@ -44,6 +46,9 @@ def format_card(incident: Incident, texts: Texts) -> str:
     if incident.taken_as is not None and incident.taken_as is incident.status:
         key = f"incident_{incident.taken_as.value}_by"
         lines.append(texts(key, name=quoted(incident.taken_name or incident.taken_by or "?")))
+    if on_call:
+        names = [one.label if one.id else quoted(one.name) for one in on_call[:MAX_ON_CALL]]
+        lines.append(texts("incident_on_call", names=texts("list_separator").join(names)))
     if incident.assignee:
         lines.append(texts("incident_assigned_to", name=quoted(incident.assignee_name or incident.assignee)))
     lines += [texts("incident_paused_line")] if incident.is_paused else []

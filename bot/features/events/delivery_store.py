@@ -177,7 +177,7 @@ def apply_event(
             "assignee_name": "",
         }
         known, after = replace(known, **fresh), replace(after, **fresh)
-    after = replace(after, title=event.title or known.title)
+    after = replace(after, title=event.title or known.title, oncall=route.oncall or "")
     is_opened = bool(after.opened_at) and not (after.id and known.opened_at)
     if is_opened:
         after = replace(after, parent=_find_storm(connection, after, rules, now))

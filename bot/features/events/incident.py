@@ -38,6 +38,7 @@ class Incident:
     - `show_at`: when the card may be posted, because of quiet hours (0.0: now).
     - `taken_as`: the state that a person set, or None; `taken_by` is that person as `platform:id`.
     - `assignee`: who works on it, as `platform:id` ("": nobody).
+    - `oncall`: the on-call schedule of its route ("": none).
     - `is_paused`: nothing about it is posted besides the card, and the agent doesn't start on it.
     """
 
@@ -69,6 +70,7 @@ class Incident:
     work_since: float = 0.0
     work_at: float = 0.0
     work: EventWork | None = None
+    oncall: str = ""
 
     @property
     def is_ended(self) -> bool:

@@ -64,7 +64,7 @@ NEXT_ANNOUNCEMENT = sql("SELECT MIN(announce_at) FROM incidents WHERE announce_a
 _CHANGED: Final = (
     *("title", "status", "severity", "state", "opened_at", "changed_at", "heard_at", "settle_at"),
     *("parent_id", "show_at", "paused", "assignee", "assignee_name", "taken_as", "taken_by", "taken_name"),
-    *("announce_at", "work_since", "work_at", "work"),
+    *("announce_at", "work_since", "work_at", "work", "oncall"),
 )
 _FIXED: Final = ("source", "account", "chat", "chat_kind", "topic", "group_key")
 ADD_INCIDENT = sql(
@@ -167,6 +167,7 @@ def save_incident(
         "work_since": after.work_since,
         "work_at": 0.0 if after.parent else after.work_at,
         "work": after.work.model_dump_json() if after.work else "",
+        "oncall": after.oncall,
     }
     has_card = _has_card(after)
     is_changed = replace(after, heard_at=0.0, settle_at=0.0) != replace(before, heard_at=0.0, settle_at=0.0)
@@ -341,4 +342,5 @@ def decode_incident(row: Any) -> Incident:
         work_since=row.work_since,
         work_at=row.work_at,
         work=EventWork.model_validate_json(row.work) if row.work else None,
+        oncall=row.oncall,
     )

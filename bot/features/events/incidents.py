@@ -7,12 +7,13 @@ limits, and renders it natively on every platform.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from agent.shared.aio import wait_first
+from bot.domain import Mention
 from bot.features.events.card import format_card, format_facts, format_news, format_summary, make_buttons
 from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.delivery_store import purge_deliveries
@@ -38,6 +39,7 @@ EDIT_EVERY: Final = 1.0
 LONGEST_NAP: Final = 30.0
 DAY: Final = 86_400.0
 PURGE_EVERY: Final = 3_600.0
+NOBODY: Final[Sequence[Mention]] = ()
 EARLIER: Final = 5
 """Maximum number of earlier incidents passed to the agent."""
 
@@ -89,12 +91,14 @@ class IncidentCards:
         if not account.configured:
             await core.db.transact(shelve_incident, incident)
             return
-        texts = account.texts_at(incident.address)
+        texts, on_call = account.texts_at(incident.address), NOBODY
+        if incident.oncall and not incident.is_ended:
+            on_call = await core.on_call.find_mentions(incident.oncall, account.name, incident.opened_at)
         is_silenceable = can_silence(core.config.events.sources.get(incident.source))
         opened = await core.db.transact(
             show_card,
             incident,
-            format_card(incident, texts),
+            format_card(incident, texts, on_call),
             make_buttons(incident, texts, can_silence=is_silenceable),
             account.platform,
             core.new_id(),

@@ -57,6 +57,7 @@ INCIDENTS: Final = Table(
     Column("work_since", Float, nullable=False),
     Column("work_at", Float, nullable=False),
     Column("work", Text, nullable=False),
+    Column("oncall", String, nullable=False),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
     Index("incidents_opened", "account", "chat", "topic", "opened_at"),
     Index("incidents_outdated", "outdated"),
@@ -75,6 +76,7 @@ INCIDENTS: Final = Table(
 - `parent_id`: the incident that it is part of (0: none).
 - `show_at`: when its card may be posted (0.0: now).
 - `assignee`: who works on it, as `platform:id` ("": nobody).
+- `oncall`: the on-call schedule of its route ("": none).
 - `taken_as`: the state that a person set ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(

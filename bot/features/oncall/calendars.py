@@ -41,6 +41,8 @@ FREQUENCIES: Final = frozenset({"HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"
 SLOW: Final = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO"})
 """Parts of an hourly rule that can make dateutil search for minutes."""
 TIMES: Final = frozenset({"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID"})
+ERRORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors that icalendar and dateutil raise for invalid values."""
 Component = Any
 """A component of icalendar. Its properties have some thirty types."""
 FindPerson = Callable[[str, str], str]
@@ -66,7 +68,7 @@ def read_calendar(data: bytes, zone: str, now: float, find_person: FindPerson) -
     """Return the plan of a calendar's text. Raises ScheduleUnavailable."""
     try:
         calendar = Calendar.from_ical(data)
-    except ValueError:
+    except ERRORS:
         raise ScheduleUnavailable("this is not a calendar in the iCalendar format") from None
     reader = _Reader(calendar, zone, now, find_person)
     return make_plan(reader.list_shifts(), now - PAST, now + AHEAD, reader.problems)
@@ -124,7 +126,7 @@ class _Reader:
         for one in sorted(self._calendar.walk("VEVENT"), key=lambda event: "RECURRENCE-ID" not in event):
             try:
                 shifts += self._read_event(one, moved)
-            except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            except ERRORS as error:
                 title = str(one.get("SUMMARY") or one.get("UID") or "?")
                 self.problems.append(f"{title}: {error}")
         return shifts

@@ -89,18 +89,20 @@ class OnCallSchedules(OnCall):
             await self._refresh(name, reading)
         return reading
 
-    async def find_mentions(self, schedule: str, account: str) -> Sequence[Mention]:
+    async def find_mentions(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
         """Return the people whom a message mentions; see `OnCall`."""
-        core, config = self._core, self._core.config.oncall
+        config, ids = self._core.config.oncall, self._list_ids(account)
         is_known = schedule in config.schedules
-        found = (await self.find_reading(schedule)).find_periods(core.clock.now()) if is_known else None
-        people = [
-            Mention(
-                MentionKind.PERSON, one.name, self._find_id(config.find_person(one.name, one.email), account)
-            )
-            for one in (found[1].holders if found else ())
-        ]
+        found = (await self.find_reading(schedule)).find_periods(at) if is_known else None
+        holders = found[1].holders if found else ()
+        keys = {config.find_person(one.name, one.email) or one.name: None for one in holders}
+        people = [Mention(MentionKind.PERSON, key, ids.get(key, "")) for key in keys]
         return people if any(one.id for one in people) else [*people, *self._list_admins(account)]
+
+    def list_people(self, account: str) -> Sequence[Mention]:
+        """Return the people who have an id on an account, and its admins and owners."""
+        people = [Mention(MentionKind.PERSON, name, id_) for name, id_ in self._list_ids(account).items()]
+        return [*people, *self._list_admins(account)]
 
     async def _refresh(self, name: str, reading: Reading) -> None:
         """Read a schedule if it is due; callers share one attempt."""
@@ -124,20 +126,21 @@ class OnCallSchedules(OnCall):
             self._readings[name] = Reading(schedule)
         return self._readings[name]
 
-    def _find_id(self, person: str, account: str) -> str:
-        entries = self._core.config.oncall.people.get(person, ())
-        ids = {one.scope: one.id for one in reversed(entries)}
-        return ids.get(account) or ids.get(self._core.account(account).platform) or ""
+    def _list_ids(self, account: str) -> dict[str, str]:
+        """Return the ids of people on an account by their names in the configuration."""
+        people, scopes = self._core.config.oncall.people, (account, self._core.account(account).platform)
+        ids = {name: {one.scope: one.id for one in entries} for name, entries in people.items()}
+        return {
+            name: next(of[one] for one in scopes if one in of)
+            for name, of in ids.items()
+            if {*of} & {*scopes}
+        }
 
     def _list_admins(self, account: str) -> list[Mention]:
         """Return the admins and owners, by the names that the configuration has for them."""
-        view, people = self._core.account(account), self._core.config.oncall.people
+        view = self._core.account(account)
         granted = [entry for entry, role in self._core.people.items() if role >= Role.ADMIN]
-        admins = [
-            one
-            for one in (*view.rules.admins, *view.rules.owners, *granted)
-            if not one.kind and one.scope in (account, view.platform)
-        ]
-        names = {entry: name for name, entries in people.items() for entry in entries}
-        by_id = {one.id: names.get(one, one.id) for one in admins}
-        return [Mention(MentionKind.PERSON, name, id_) for id_, name in by_id.items()]
+        names = {id_: name for name, id_ in self._list_ids(account).items()}
+        found = (*view.rules.admins, *view.rules.owners, *granted)
+        ids = {one.id: None for one in found if not one.kind and one.scope in (account, view.platform)}
+        return [Mention(MentionKind.PERSON, names.get(id_, id_), id_) for id_ in ids]
