@@ -1,4 +1,4 @@
-"""Requests to calendars and PagerDuty, with limits on time and size.
+"""Requests to calendars and PagerDuty, with limits on silence and size.
 
 They go only to the host in the configuration, which may be in an internal network since an admin chose it:
 redirects are not followed, and proxies of the environment are not used.
@@ -20,25 +20,24 @@ MAX_BYTES: Final = 2_000_000
 
 
 async def fetch(url: str, headers: Mapping[str, str], *, seconds: float = SECONDS) -> bytes:
-    """Return the body of a response within a time limit.
+    """Return the body of a response; `seconds` bounds the silence of the server.
 
     Raises ScheduleUnavailable, whose text contains no more of the URL than its host.
     """
     host = httpx.URL(url).host
     try:
-        async with asyncio.timeout(seconds):
-            context = await asyncio.to_thread(tls_context)
-            async with (
-                httpx.AsyncClient(verify=context, trust_env=False, timeout=seconds) as client,
-                client.stream("GET", url, headers={"accept-encoding": "identity", **headers}) as response,
-            ):
-                if response.has_redirect_location:
-                    raise ScheduleUnavailable(f"{host} redirects to another address; configure that one")
-                if not response.is_success:
-                    answered = f"{response.status_code} {response.reason_phrase}".strip()
-                    raise ScheduleUnavailable(f"{host} returned {answered}")
-                return await _read_body(response)
-    except (TimeoutError, httpx.TimeoutException):
+        context = await asyncio.to_thread(tls_context)
+        async with (
+            httpx.AsyncClient(verify=context, trust_env=False, timeout=seconds) as client,
+            client.stream("GET", url, headers={"accept-encoding": "identity", **headers}) as response,
+        ):
+            if response.has_redirect_location:
+                raise ScheduleUnavailable(f"{host} redirects to another address; configure that one")
+            if not response.is_success:
+                answered = f"{response.status_code} {response.reason_phrase}".strip()
+                raise ScheduleUnavailable(f"{host} returned {answered}")
+            return await _read_body(response)
+    except httpx.TimeoutException:
         raise ScheduleUnavailable(f"{host} did not respond within {seconds:g} s") from None
     except httpx.HTTPError as error:
         raise ScheduleUnavailable(f"{host} can't be reached ({type(error).__name__})") from None

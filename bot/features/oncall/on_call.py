@@ -24,6 +24,7 @@ from bot.wiring import Core, OnCall
 log = structlog.get_logger(__name__)
 RETRY_AFTER: Final = 60.0
 """Seconds after which a schedule that couldn't be read is read again."""
+READ_SECONDS: Final = 30.0
 CHECK_EVERY: Final = 15.0
 """Seconds between two checks for schedules that are due."""
 
@@ -47,8 +48,18 @@ class Reading:
         return self.plan.find_periods(now) if self.plan else None
 
 
-async def load_plan(config: Config, schedule: OnCallSchedule, home: Path, now: float) -> Plan:
-    """Read a schedule; files are in the data directory `home`. Raises ScheduleUnavailable."""
+async def load_plan(
+    config: Config, schedule: OnCallSchedule, home: Path, now: float, *, seconds: float = READ_SECONDS
+) -> Plan:
+    """Read a schedule in a time limit; files are in the data directory `home`. Raises ScheduleUnavailable."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _load_plan(config, schedule, home, now)
+    except TimeoutError:
+        raise ScheduleUnavailable(f"reading it takes longer than {seconds:g} s") from None
+
+
+async def _load_plan(config: Config, schedule: OnCallSchedule, home: Path, now: float) -> Plan:
     name = schedule.timezone or config.schedules.timezone
     if schedule.pagerduty is not None:
         return await load_pagerduty(schedule.pagerduty, now)

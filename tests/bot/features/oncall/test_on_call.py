@@ -6,14 +6,19 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.access import Role
+from bot.config import Config
 from bot.config.oncall import OnCallConfig
-from bot.features.oncall.on_call import CHECK_EVERY, RETRY_AFTER, OnCallSchedules
+from bot.features.oncall.on_call import CHECK_EVERY, RETRY_AFTER, OnCallSchedules, load_plan
+from bot.features.oncall.plan import ScheduleUnavailable
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
 from bot.wiring import OnCall
 from tests.bot.features.oncall.test_calendars import calendar, event, moment
 from tests.component.dispatch.bench import Bench
+from tests.unit.agent.tools.community.local_site import PUBLIC, site
 
 MINUTE, DAY = 60.0, 86_400.0
 NOW = moment("2026-01-05 12:00", "UTC")
@@ -153,6 +158,21 @@ async def test_many_callers_share_one_reading(at: Bench) -> None:
         schedules = at.core.part(OnCallSchedules)
         found = await asyncio.gather(*(schedules.find_reading("team") for _ in range(20)))
         assert all(one.plan is found[0].plan is not None for one in found)
+
+
+async def test_a_reading_has_a_time_limit(tmp_path: Path) -> None:
+    async def drips(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with site() as here:
+        here.pages["/"] = drips
+        schedule = config(team={"ical": {"url": here.url("/", host=PUBLIC)}}).schedules["team"]
+        with pytest.raises(ScheduleUnavailable, match=r"takes longer than 0.2 s"):
+            await load_plan(Config(), schedule, tmp_path, NOW, seconds=0.2)
 
 
 async def test_without_the_feature_nobody_is_known() -> None:
