@@ -104,6 +104,7 @@ async def test_a_private_chat(
         "chat_kind": "private",
         "turn_id": str(turn.id),
         "approved": [],
+        "denied_tools": [],
         "locale": locale,
     }
 

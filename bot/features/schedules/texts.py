@@ -167,7 +167,7 @@ ENGLISH = {
     "digest_open": "in progress",
     "digest_zone": "This chat's time zone is {zone}. To change it, use, for example, `/digest zone Europe/Berlin`.",
     "digest_zone_set": "This chat's time zone is now {zone}. Existing schedules keep the time zone they were created with.",
-    "cmd_digest": "Schedule messages, agent tasks and digests: list, create, pause, delete",
+    "cmd_digest": "List, create, pause or delete schedules",
     "more_digest": "Start with a time, then say what to do: `/digest weekdays 9:00 What's new with the open incidents?` has the agent answer at that time, `/digest in 2 hours say Tea is ready` just posts the text, and `/digest weekdays 17:00 digest` summarizes the conversation in a recorded chat. Supported times: `daily 18:30`, `9am every day`, `every monday and thursday at 10:00`, `every 15 minutes`, `first monday of the month at 9:00`, `every other week on friday at 17:00 starting next week`, `in half an hour`, `tomorrow at noon`, `2026-12-24 10:00` or cron, optionally followed by a time zone (`Asia/Tokyo`). If a time can mean more than one thing, I'll ask. Admins can start with `to CHAT`. You first see a preview of the next runs; `/digest ok NUMBER` saves the schedule, and `/digest drop NUMBER` discards it. `/digest` lists this chat's schedules. To act on one, use `show`, `pause`, `resume`, `now` or `delete NUMBER`. `/digest zone NAME` sets this chat's time zone.",
 }
 
