@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from bot.store.database import SqliteDatabase
+from tests.harness.store_templates import feature_tables
 
 ADDRESS = '{"account": "rec", "chat": "0", "chat_kind": "private", "topic": "", "reply_to": ""}'
 FILL = (
@@ -32,6 +33,7 @@ async def filled(path: Path, count: int) -> None:
     """Make a database of so many conversations (chats `old1`, `old2`, …), each with one answered turn."""
     database = SqliteDatabase(path)
     await database.open()
+    await database.schema(_create_feature_tables)
     chats, conversations = _shuffled(count, 1), _shuffled(count, 2)
     rows = [
         {
@@ -60,3 +62,8 @@ def _shuffled(count: int, seed: int) -> list[int]:
     numbers = list(range(1, count + 1))
     random.Random(seed).shuffle(numbers)
     return numbers
+
+
+def _create_feature_tables(connection: Connection) -> None:
+    for table in feature_tables():
+        table.create(connection)
