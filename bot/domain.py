@@ -470,6 +470,7 @@ class OutboundMessage:
     - `mentions`: the names in a final text that become mentions, for adapters that are MentionsByName. One
       without an id stays as it is, and no shorter name counts in its place.
     - `rated`: it completes an answer, which people may rate (`Inbox.rate`).
+    - `unsure`: the service ended during an earlier attempt to send it, which may have succeeded.
     """
 
     key: str
@@ -483,6 +484,7 @@ class OutboundMessage:
     alone: str = ""
     mentions: tuple[Mention, ...] = ()
     rated: bool = False
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

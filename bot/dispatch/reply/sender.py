@@ -177,7 +177,7 @@ class ReplySender:
         self.stage_part(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
-        platform_id = await self._send(part, final=final, full=full)
+        platform_id = await self._send(part, final=final, full=full, unsure=action.unknown)
         reach(Step.PART_SENT if final else Step.POSTED)
         self._remember_message(platform_id)
         state = PartState.FINAL if final else PartState.POSTED
@@ -257,7 +257,7 @@ class ReplySender:
         if address.chat_kind is ChatKind.GROUP and not address.topic:
             self._seen.append(platform_id)
 
-    async def _send(self, part: Part, *, final: bool, full: bool) -> str:
+    async def _send(self, part: Part, *, final: bool, full: bool, unsure: bool) -> str:
         adapter = self.channel.capabilities.sends_files
         if part.kind is not PartKind.TEXT and adapter is not None:
             data, mime = await self._read_content(part)
@@ -272,7 +272,8 @@ class ReplySender:
                     self._alone,
                 )
             )
-        return await self.adapter.send(self._outbound_message(part, final=final, full=full))
+        message = self._outbound_message(part, final=final, full=full)
+        return await self.adapter.send(replace(message, unsure=unsure))
 
     async def _read_content(self, part: Part) -> tuple[bytes, str]:
         """Return a file's content and MIME type."""

@@ -302,7 +302,8 @@ class SlackOutbound:
         this process: an earlier one may have posted there and stopped before it stored that.
         """
         address = message.address
-        if message.alone or not (self._unsure.get(message.key) or self._may_be_left_over(message)):
+        is_unsure = message.unsure or bool(self._unsure.get(message.key))
+        if message.alone or not (is_unsure or self._may_be_left_over(message)):
             return ""
         messages = await self.find_own_messages(address)
         self._looked.put(message.key, True)
@@ -311,8 +312,10 @@ class SlackOutbound:
         for one in messages:
             if read_key(one) == label:
                 return str(one["ts"])
-        # A stream carries its key only once it is ended: one without is an answer that was cut off.
-        cut_off = [one for one in messages if not one.get("metadata") and not one.get("files")]
+        # A stream, which only a thread can have, carries its key only once it is ended: one without is an
+        # answer that was cut off.
+        no_key = [one for one in messages if not one.get("metadata") and not one.get("files")]
+        cut_off = no_key if address.topic else []
         loose = [str(one["ts"]) for one in cut_off if not self._posted.get(f"{address.chat}:{one['ts']}")]
         return loose[-1] if loose else ""
 

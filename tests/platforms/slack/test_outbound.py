@@ -83,6 +83,24 @@ async def test_an_unknown_outcome_before_a_crash_is_found_after_it(emulator: Sla
     await second.stop()
 
 
+async def test_a_post_outside_a_thread_is_found_after_a_crash(emulator: SlackEmulator) -> None:
+    """Only where the service says that its outcome is unknown: reading a channel costs a call."""
+    team = emulator.people.make_channel("team")
+    address = ReplyAddress("sl", team, ChatKind.GROUP)
+    first = await Running(emulator).start()
+    ts = await first.adapter.send(final("is active", address, "7:0"))
+    await first.adapter.send(final("is another", address, "8:0"))
+    await first.stop()
+    second = await Running(emulator).start()
+    assert await second.adapter.send(replace(final("is resolved", address, "7:0"), unsure=True)) == ts
+    await second.adapter.send(replace(final("was not posted", address, "9:0"), unsure=True))
+    await second.adapter.send(final("is new", address, "10:0"))
+    expected = ["is resolved", "is another", "was not posted", "is new"]
+    assert [seen["text"] for seen in second.shown(team)] == expected
+    assert emulator.counters()["calls"]["conversations.history"] == 2
+    await second.stop()
+
+
 async def test_a_cut_off_stream_before_a_crash_is_taken_over(emulator: SlackEmulator) -> None:
     team = emulator.people.make_channel("team")
     first = await Running(emulator).start()
