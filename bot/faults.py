@@ -1,4 +1,4 @@
-"""Fault points: named steps of a turn or an erasure at which tests kill the process or run code.
+"""Fault points: named steps of a turn, an erasure or an event at which tests kill the process or run code.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
 SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
@@ -50,17 +50,33 @@ class ErasureStep(StrEnum):
     COMPACTED = "compacted"
 
 
+class EventStep(StrEnum):
+    """Steps of an event and of its incident at which crashes are tested, in order. The card and what follows
+    it are turns, with the steps of turns.
+    """
+
+    EVENT_RECEIVED = "event_received"
+    EVENT_FOLDED = "event_folded"
+    EVENT_STORED = "event_stored"
+    CARD_STORED = "card_stored"
+    WORK_QUEUED = "work_queued"
+    STATE_ANNOUNCED = "state_announced"
+
+
+AnyStep = Step | ErasureStep | EventStep
+
+
 class FaultPlan:
     """The step that kills the process, and the number of passes before it does."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         step, _, count = environment.get(VARIABLE, "").partition(":")
-        steps: dict[str, Step | ErasureStep] = {one.value: one for one in (*Step, *ErasureStep)}
+        steps: dict[str, AnyStep] = {one.value: one for one in (*Step, *ErasureStep, *EventStep)}
         self._step = steps[step] if step else None
         self._left = int(count) if count else 1
-        self.actions: dict[Step | ErasureStep, Callable[[], None]] = {}
+        self.actions: dict[AnyStep, Callable[[], None]] = {}
 
-    def reach(self, step: Step | ErasureStep) -> None:
+    def reach(self, step: AnyStep) -> None:
         """Record that the process has reached `step`."""
         act = self.actions.pop(step, None)
         if act is not None:
@@ -75,13 +91,13 @@ class FaultPlan:
 _plan = FaultPlan(os.environ)
 
 
-def reach(step: Step | ErasureStep) -> None:
+def reach(step: AnyStep) -> None:
     """Record that the process has reached `step`, and kill it if a fault test requests that."""
     _plan.reach(step)
 
 
 @contextmanager
-def act_at(step: Step | ErasureStep, act: Callable[[], None]) -> Iterator[None]:
+def act_at(step: AnyStep, act: Callable[[], None]) -> Iterator[None]:
     """Call `act` the next time this process reaches `step` within the context."""
     _plan.actions[step] = act
     try:

@@ -10,6 +10,7 @@ import orjson
 
 from bot.config.events import EventRoute
 from bot.domain import ChatKind, ReplyAddress
+from bot.faults import EventStep, reach
 from bot.features.events.alerts import AlertSeverity, Event, Status
 from bot.features.events.incident import UNTIMED, Incident, Timing, fires_anew
 from bot.features.events.incident_store import decode_incident, save_incident
@@ -103,6 +104,7 @@ def record_delivery(
         content, is_new = dict.fromkeys(content, ""), is_new or not is_known
         for part, route in () if is_known and has_ids else event.parts:
             apply_event(connection, source, in_order(part, now), route, rules, now)
+    reach(EventStep.EVENT_FOLDED)
     return is_new
 
 

@@ -14,6 +14,7 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.domain import Mention
+from bot.faults import EventStep, reach
 from bot.features.events.card import format_card, format_facts, format_news, format_summary, make_buttons
 from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.delivery_store import purge_deliveries
@@ -104,7 +105,7 @@ class IncidentCards:
             core.new_id(),
             core.clock.now(),
         )
-        self._dispatch(opened)
+        self._dispatch(opened, EventStep.CARD_STORED)
 
     async def _announce_state(self, incident: Incident, now: float) -> None:
         core, account = self._core, self._core.account(incident.address.account)
@@ -122,7 +123,7 @@ class IncidentCards:
             in_thread=self._has_threads(incident),
             now=now,
         )
-        self._dispatch(opened)
+        self._dispatch(opened, EventStep.STATE_ANNOUNCED)
 
     async def _start_work(self, incident: Incident, now: float) -> None:
         core, account = self._core, self._core.account(incident.address.account)
@@ -134,12 +135,13 @@ class IncidentCards:
         start = WorkStart(incident, facts, account.platform, model, in_thread=in_thread)
         opened = await core.db.transact(start_work, start, now)
         log.info("incident_work", incident=incident.id, turn=opened.turn if opened else 0)
-        self._dispatch(opened)
+        self._dispatch(opened, EventStep.WORK_QUEUED)
 
     def _has_threads(self, incident: Incident) -> bool:
         running = self._core.accounts.get(incident.address.account)
         return running is not None and running.manifest.message_threads
 
-    def _dispatch(self, opened: OpenedTurn | None) -> None:
+    def _dispatch(self, opened: OpenedTurn | None, step: EventStep) -> None:
         if opened is not None:
+            reach(step)
             self._core.runs.dispatch_turn(opened)

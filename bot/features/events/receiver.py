@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
+from bot.faults import EventStep, reach
 from bot.features.events.alerts import AlertSeverity, Event
 from bot.features.events.credentials import (
     BasicSecret,
@@ -214,6 +215,7 @@ class EventReceiver:
         except UnreadableEvent:
             activity.outcomes["unreadable"] += 1
             raise
+        reach(EventStep.EVENT_RECEIVED)
         kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
         is_new = await self._core.db.transact(
             record_delivery,
@@ -224,6 +226,7 @@ class EventReceiver:
             self._core.clock.now(),
             has_ids=source.kind.has_ids,
         )
+        reach(EventStep.EVENT_STORED)
         routes = [route for event in events for _, route in event.parts[:1]]
         activity.outcomes["repeated" if not is_new else "accepted" if routes else "unrouted"] += 1
         activity.routed.update((route.account, route.chat) for route in routes if is_new)
