@@ -18,6 +18,7 @@ PARTS = {
     "costs": "Tokens and money of 200 turns: with summaries and caches, against sending everything",
     "mixed_load": "The runtime under 20,000 runs and ten minutes of mixed load: failures and memory",
     "load": "The whole service against a bare relay",
+    "events": "Requests of Alertmanager while chats stream, a burst of alerts, and the cost of many events",
     "conversations": "A turn among 100,000 known conversations, against one among ten",
     "turn_cpu": "CPU of a turn by number of chats, against a direct call and nanobot; the lag of finals",
     "agent": "CPU of a turn in the agent, against an earlier state, a plain graph and a direct call",
