@@ -97,7 +97,8 @@ class BotService:
         self.child = self._make_child(config)
         self.runtime = self._make_runtime(config.runtime)
         self.core = core = Core(config, db, clock, self.runtime, self.accounts, settings.home)
-        self.bus = MessageBus(db, clock, config.limits.queue, config.limits.waiting)
+        limits = config.limits
+        self.bus = MessageBus(db, clock, limits.queue, limits.waiting, self.features.person_data)
         self.features.add_parts(core)
         self.dispatcher = Dispatcher(
             core,

@@ -37,6 +37,7 @@ from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.outages import StoreOutages, is_outage
+from bot.store.person_data import PersonData
 from bot.store.ratings import record_rating
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from bot.turn import TurnKind
@@ -197,8 +198,16 @@ class MessageBus:
     and notice has its own lane, so it does not wait for them.
     """
 
-    def __init__(self, db: Database, clock: Clock, queue_limit: int, waiting_limit: int) -> None:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        queue_limit: int,
+        waiting_limit: int,
+        data: Sequence[PersonData] = (),
+    ) -> None:
         self._db = db
+        self._data = data
         self._clock = clock
         self._queue_limit = queue_limit
         self._waiting_limit = waiting_limit
@@ -219,7 +228,7 @@ class MessageBus:
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Assign the new id to all stored data of a chat."""
-        await self._db.transact(migrate_chat, account, old, new)
+        await self._db.transact(migrate_chat, account, old, new, self._data)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()

@@ -5,12 +5,14 @@ History is not rewritten: the audit log and the addresses of closed turns keep t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.store.app_budget import scope_of_apps
 from bot.store.connection import OPEN, Connection, decode_address, encode_address, sql
 from bot.store.message_edits import SET_ADDRESS
 from bot.store.meters import MOVE_METERS, scope_of_chat
+from bot.store.person_data import PersonData
 
 FIND_PLATFORM = sql("SELECT platform FROM conversations WHERE account = :account AND platform <> '' LIMIT 1")
 # List the reply addresses of open turns and open interrupts in a chat.
@@ -97,10 +99,14 @@ MOVE_ENTRY = [
 ]
 
 
-def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
+def migrate_chat(
+    connection: Connection, account: str, old: str, new: str, data: Sequence[PersonData] = ()
+) -> None:
     """Assign the new id to all data of a chat: conversations, open turns, record, settings, schedules, roles,
-    budgets, languages and tool grants.
+    budgets, languages, tool grants and the `data` of features.
     """
+    for one in data:
+        one.move_chat(connection, account, old, new)
     here = {"account": account, "old": old, "new": new}
     platform = connection.execute(FIND_PLATFORM, {"account": account}).scalar_one_or_none()
     for row in connection.execute(OPEN_ADDRESSES, {"account": account, "chat": old}).all():

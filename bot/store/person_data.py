@@ -125,6 +125,9 @@ class PersonData:
     ) -> None:
         """Replace the content of each stored message in a chat by the result of `mask`."""
 
+    def move_chat(self, connection: Connection, account: str, old: str, new: str) -> None:
+        """Assign the new id to the data of a chat."""
+
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         """Erase the person's data, and return the counts for the report by category."""
         return {}

@@ -15,6 +15,7 @@ DETACH_INCIDENTS = sql(
     """UPDATE incidents SET taken_by = '', taken_name = '', outdated = 1, revision = revision + 1
     WHERE taken_by = :person"""
 )
+MOVE_INCIDENTS = sql("UPDATE incidents SET chat = :new WHERE account = :account AND chat = :old")
 LIST_CHANGES_BY = sql(
     "SELECT incident_id, at, kind FROM incident_changes WHERE actor = :person ORDER BY id LIMIT 10000"
 )
@@ -26,7 +27,10 @@ PURGE_INCIDENTS = sql("DELETE FROM incidents WHERE status = 'resolved' AND chang
 
 
 class IncidentData(PersonData):
-    """People's actions on incidents."""
+    """People's actions on incidents, and the chats of incidents."""
+
+    def move_chat(self, connection: Connection, account: str, old: str, new: str) -> None:
+        connection.execute(MOVE_INCIDENTS, {"account": account, "old": old, "new": new})
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DETACH_CHANGES, {"person": str(person)})

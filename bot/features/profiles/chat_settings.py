@@ -41,6 +41,7 @@ UNDO_CHANGE = sql(
     AND chat = :chat) RETURNING name"""
 )
 DETACH_CHANGES = sql("UPDATE chat_settings SET person = '' WHERE person = :person")
+MOVE_CHAT = sql("UPDATE chat_settings SET chat = :new WHERE account = :account AND chat = :old")
 EXPORT_CHANGES = sql(
     "SELECT account, chat, name, value FROM chat_settings WHERE person = :person ORDER BY id LIMIT 10000"
 )
@@ -104,6 +105,9 @@ def _undo_change(connection: Connection, account: str, chat: str) -> str:
 
 class ChatSettingsData(PersonData):
     """People's changes of settings. The settings themselves stay in force."""
+
+    def move_chat(self, connection: Connection, account: str, old: str, new: str) -> None:
+        connection.execute(MOVE_CHAT, {"account": account, "old": old, "new": new})
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DETACH_CHANGES, {"person": str(person)})

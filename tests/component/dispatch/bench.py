@@ -183,10 +183,11 @@ class Bench:
             reload=self.reload,
         )
         self.dispatcher = dispatcher
-        self.bus = bus = MessageBus(self.db, self.clock, QUEUE, WAITING)
+        self.bus = bus = MessageBus(self.db, self.clock, QUEUE, WAITING, features.person_data)
         bus.connect_lanes(dispatcher.chat, dispatcher.control)
         bus.watch_accepted(dispatcher.on_accepted)
         bus.watch_changes(dispatcher.on_edited)
+        bus.on_move(core.load_settings)
         admissions = AdmissionPolicy(
             core.account("rec"),
             build_registry(features.commands),

@@ -31,6 +31,7 @@ from bot.features.events.incident_store import (
     merge_incident,
     settle_incidents,
 )
+from bot.features.events.privacy import IncidentData
 from bot.features.events.receiver import split_event, weigh_event
 from bot.features.events.sources.alertmanager import read
 from bot.features.events.sources.base import EventRequest
@@ -295,6 +296,14 @@ async def test_lists_of_the_source_say_nothing_about_a_merged_incident(chat: Cha
     await chat.receive(FIRES, 103.0)
     await chat.pass_time(104.0 + 2 * TIMING.interval)
     assert [one.group.count(Status.FIRING) for one in await chat.incidents()] == [1, 2]
+
+
+async def test_incidents_follow_a_chat_that_gets_another_id(chat: Chat) -> None:
+    await chat.receive(FIRES, 100.0)
+    await chat.db.transact(IncidentData().move_chat, "slack", "C1", "C2")
+    assert await chat.incidents() == []
+    (moved,) = await chat.db.transact(list_chat_incidents, "slack", "C2", 5)
+    assert moved.status is Status.FIRING
 
 
 async def test_quiet_hours_delay_cards_of_less_severe_incidents(chat: Chat) -> None:

@@ -76,6 +76,16 @@ async def test_changes_are_undone_and_survive_a_restart(at: Bench) -> None:
         assert (await says(at, "/channel undo"))[0] == "There is no change to revert in this chat."
 
 
+async def test_settings_follow_a_chat_that_gets_another_id(at: Bench) -> None:
+    async with at.running():
+        await says(at, "/channel deny bash")
+        assert at.adapter.context is not None
+        assert at.core is not None
+        await at.adapter.context.inbox.migrate_chat("c1", "c2")
+        held = at.core.part(ChatSettings)
+        assert (held.get("rec", "c1"), held.get("rec", "c2")) == ({}, {"deny bash": "bash"})
+
+
 @pytest.mark.parametrize(
     "words",
     ["model", "model a b", "busy sometimes", "deny", "reset color", "paint it", "instructions", "undo now"],
