@@ -49,13 +49,15 @@ Words = Annotated[tuple[Text, ...], ManyIds]
 class EventFields(Section):
     """Paths to the values of an alert in JSON, such as `data.alert.id` or `items.0.name`."""
 
-    id: Text | None = Field(None, description="Id of the delivery, by which a repetition is recognized.")
-    group: Text | None = Field(None, description="Id of the problem, the same in all events about it.")
+    id: Text | None = Field(None, description="Id of the event, used to recognize repetitions.")
+    group: Text | None = Field(None, description="Id of the problem, which all events about it share.")
     title: Text = Field("title", description="One-line summary of the problem.")
     text: Text = Field("text", description="Details.")
     status: Text = Field("status", description="State of the problem.")
     severity: Text = Field("severity", description="Severity.")
-    time: Text | None = Field(None, description="Time of the event: RFC 3339, or seconds since the epoch.")
+    time: Text | None = Field(
+        None, description="Time of the event: RFC 3339, or seconds since the epoch; null: time of arrival."
+    )
     link: Text | None = Field(None, description="Page about the problem.")
     runbook: Text | None = Field(None, description="Page with instructions for the problem.")
     labels: Mapping[Text, Text] = Field(default_factory=dict, description="Paths by label name.")
@@ -65,14 +67,14 @@ class EventFields(Section):
     )
     acknowledged: Words = Field(
         ("acknowledged", "acked", "ack"),
-        description="Values of `status` of a problem that somebody is working on, in lower case.",
+        description="Values of `status` that mean that somebody is working on the problem, in lower case.",
     )
 
 
 class EventSource(Section):
     """A system that sends events to `POST /events/NAME`."""
 
-    type: Kind = Field(description="Kind of system.")
+    type: Kind = Field(description="Type of the system.")
     secrets: Annotated[tuple[Secret, ...], ManyIds] = Field(
         (), description="Accepted secrets; several while one is being replaced."
     )
@@ -86,9 +88,11 @@ class EventSource(Section):
     prefix: str = Field("", description="Text before the secret or signature in the header.")
     encoding: Literal["hex", "base64"] = Field("hex", description="Encoding of the signature (hmac-sha256).")
     signed: Text = Field(
-        "{body}", description="What is signed (hmac-sha256), such as `{time}.{body}` or `{id}.{time}.{body}`."
+        "{body}", description="Signed content (hmac-sha256), such as `{time}.{body}` or `{id}.{time}.{body}`."
     )
-    time_header: Text | None = Field(None, description="Header with the signed time in s (hmac-sha256).")
+    time_header: Text | None = Field(
+        None, description="Header with the signed time, in seconds (hmac-sha256)."
+    )
     id_header: Text | None = Field(None, description="Header with the signed id (hmac-sha256).")
     family: Literal["webhook", "svix"] = Field(
         "webhook", description="Prefix of the header names (standard-webhooks)."
@@ -103,7 +107,7 @@ class EventSource(Section):
     )
     api_token: Secret | None = Field(None, description="Token for the API.")
     interval_minutes: Count | None = Field(
-        None, description="Minutes after which the source repeats a group; null: default of the type."
+        None, description="Minutes until the source repeats an unchanged state; null: default of the type."
     )
 
     @property
@@ -130,27 +134,27 @@ class EventSource(Section):
 
 
 class EventWork(Section):
-    """Work of the agent on incidents, with the permissions of a member."""
+    """Automatic work of the agent on incidents, with the permissions of a member."""
 
     task: Text = Field(
         "Find out what is wrong and how serious it is. Say what to do next.",
-        description="Request to the agent.",
+        description="Task for the agent.",
     )
     per_hour: Count = Field(6, description="Maximum number of starts per hour in a chat.")
 
 
 class QuietHours(Section):
-    """Hours of each day in which cards of less severe incidents are not posted."""
+    """Hours of each day during which cards of less severe incidents are not posted."""
 
-    start: ClockTime = Field(description="First minute, as HH:MM.")
+    start: ClockTime = Field(description="Start, as HH:MM.")
     end: ClockTime = Field(description="End, as HH:MM; before `start`: on the next day.")
     timezone: Timezone | None = Field(None, description="IANA name; null: `schedules.timezone`.")
     severity: SeverityName = Field(
-        "critical", description="Least severe incident whose card is posted anyway."
+        "critical", description="Lowest severity of incidents whose card is posted anyway."
     )
 
     def end_after(self, now: float, zone: str) -> float:
-        """Return the end of the quiet hours that `now` is in (s), or 0.0. `zone` is the default time zone."""
+        """Return when the quiet hours at `now` end (s; 0.0: it is outside them). `zone` is the default."""
         here = ZoneInfo(self.timezone or zone)
         local = datetime.fromtimestamp(now, here)
         start, end = time.fromisoformat(self.start), time.fromisoformat(self.end)
@@ -163,7 +167,7 @@ class QuietHours(Section):
 
 
 class EventRoute(Section):
-    """The chat for the events that match, and what happens there."""
+    """The chat in which matching events open incidents, and how these are handled."""
 
     source: Annotated[tuple[Text, ...], ManyIds] = Field((), description="Names of sources; empty: all.")
     match: Mapping[Text, Words] = Field(
@@ -172,26 +176,28 @@ class EventRoute(Section):
     )
     account: Text = Field(description="Account that posts the incidents.")
     chat: Text = Field(description="Platform id of the chat.")
-    private: Switch = Field(False, description="Whether the chat is private.")
+    private: Switch = Field(False, description="Set if the chat is private.")
     topic: Text | None = Field(None, description="Topic in the chat, on platforms with topics.")
     group: Literal["group", "alert"] = Field(
-        "group", description="Open an incident for each group of the source, or for each alert."
+        "group", description="Scope of an incident: a group of alerts from the source, or a single alert."
     )
     severity: Mapping[Text, SeverityName] = Field(
         default_factory=dict,
-        description="Severities by the word in the label severity, priority, level or urgency.",
+        description="Severities by the value of the label severity, priority, level or urgency.",
     )
     quiet: QuietHours | None = Field(None, description="Quiet hours; null: none.")
-    work: EventWork | None = Field(None, description="Work of the agent; null: it works only on request.")
+    work: EventWork | None = Field(
+        None, description="Automatic work of the agent; null: it works only on request."
+    )
     oncall: Text | None = Field(None, description="Schedule in `oncall` whose person the card mentions.")
 
     def find_severity(self, labels: Mapping[str, str]) -> SeverityName | None:
-        """Return the severity that the route gives to an alert with these labels, or None."""
+        """Return the severity that the route assigns to an alert with these labels, or None."""
         words = (labels.get(name, "") for name in SEVERITY_LABELS)
         return next((self.severity[word] for word in words if word in self.severity), None)
 
     def takes(self, source: str) -> bool:
-        """Return whether events of a source can take this route."""
+        """Return whether the route is open to events of a source."""
         return not self.source or source in self.source
 
     def matches(self, source: str, labels: Mapping[str, str]) -> bool:
@@ -203,7 +209,7 @@ class EventRoute(Section):
 
 
 def event_app(source: str) -> str:
-    """Return the app id under which a source starts work; it can't collide with a platform's ids."""
+    """Return the app id as which a source starts work. It can't collide with the ids of a platform."""
     return f"events-{source}"
 
 
@@ -217,7 +223,7 @@ class EventsConfig(Section):
         (), description="Routes; an event takes the first one that matches."
     )
     storm_limit: Count = Field(
-        20, description="Maximum number of cards of incidents opened in a chat in five minutes."
+        20, description="Maximum number of incidents with their own card in a chat within five minutes."
     )
     kept_days: Count = Field(7, ge=3, le=365, description="Days for which received events are stored.")
 

@@ -1,4 +1,4 @@
-"""The section `oncall`: schedules of the people on call, and their ids on chat platforms."""
+"""The section `oncall`: on-call schedules, and the ids of people on chat platforms."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ WallTime = Annotated[str, AfterValidator(_check_wall_time)]
 
 
 class RotaOverride(Section):
-    """A time in which another person is on call. The last of several that overlap takes effect."""
+    """A period in which another person is on call. If several overlap, the last one takes effect."""
 
     person: Text = Field(description="Name of the person.")
-    start: WallTime = Field(description="Start, as local time.")
-    end: WallTime = Field(description="End, as local time.")
+    start: WallTime = Field(description="Start, in local time.")
+    end: WallTime = Field(description="End, in local time.")
 
     @model_validator(mode="after")
     def _has_length(self) -> RotaOverride:
@@ -46,10 +46,10 @@ class Rota(Section):
     """People who take turns."""
 
     people: Annotated[tuple[Text, ...], ManyIds] = Field(
-        min_length=1, description="Names of the people, in their order."
+        min_length=1, description="Names of the people, in the order of their shifts."
     )
     start: WallTime = Field(
-        description="A handover to the first person, as local time. It sets the time of day, and for shifts "
+        description="A handover to the first person, in local time. It sets the time of day, and for shifts "
         "of whole weeks the weekday, of all handovers."
     )
     days: Count = Field(7, le=366, description="Length of a shift in days.")
@@ -58,12 +58,12 @@ class Rota(Section):
 
 
 class CalendarSource(Section):
-    """A calendar in the iCalendar format, whose events are shifts: `file` or `url`."""
+    """A calendar in the iCalendar format whose events are shifts, from `file` or `url`."""
 
     file: Text | None = Field(None, description="File in the data directory.")
-    url: Secret | None = Field(None, description="https address; a secret, as many calendars have one in it.")
+    url: Secret | None = Field(None, description="https address; a secret, since it often contains one.")
     credential: Secret | None = Field(
-        None, description="`name:password`, or else a bearer token, for requests to `url`."
+        None, description="`name:password`, or a bearer token, for requests to `url`."
     )
 
     @model_validator(mode="after")
@@ -80,7 +80,7 @@ class CalendarSource(Section):
 class PagerDutySchedule(Section):
     """A schedule of PagerDuty that an escalation policy uses."""
 
-    schedule: OneId = Field(description="Id of the schedule, such as PI7DH85, from its address.")
+    schedule: OneId = Field(description="Id of the schedule from its address, such as PI7DH85.")
     token: Secret = Field(description="API key; a read-only key is sufficient.")
     url: Url = Field("https://api.pagerduty.com", description="Address of the API.")
 
@@ -103,15 +103,15 @@ class OnCallSchedule(Section):
 
 
 class OnCallConfig(Section):
-    """People on call."""
+    """On-call schedules and people."""
 
     schedules: Mapping[Text, OnCallSchedule] = Field(default_factory=dict, description="Schedules by name.")
     people: Mapping[Text, Entries] = Field(
         default_factory=dict,
-        description="Ids of people, as platform:id or account:id, by their names or e-mail addresses in the "
+        description="Ids of people, as platform:id or account:id, by the names or e-mail addresses in the "
         "schedules.",
     )
-    refresh_minutes: Count = Field(15, description="Minutes between two readings of a schedule.")
+    refresh_minutes: Count = Field(15, description="Minutes between refreshes of a schedule.")
 
     @model_validator(mode="after")
     def _has_valid_names(self) -> OnCallConfig:

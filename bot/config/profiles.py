@@ -13,10 +13,10 @@ MAX_INSTRUCTIONS = 2_000
 
 
 class ProfileRule(Section):
-    """Settings, and where they apply: everywhere that all of the given places match."""
+    """Settings that apply wherever all specified places match."""
 
-    platform: Text | None = Field(None, description="Platform.")
-    account: Text | None = Field(None, description="Account.")
+    platform: Text | None = Field(None, description="Name of the platform.")
+    account: Text | None = Field(None, description="Name of the account.")
     chat: OneId | None = Field(None, description="Id of a chat on its platform; requires `account`.")
     topic: OneId | None = Field(None, description="Topic in the chat; requires `chat`.")
     person: Text | None = Field(None, description="Person, as platform:id.")
