@@ -1,7 +1,7 @@
 """Profiles: the effective settings of a turn, and the origin of each.
 
-Settings are given for a platform, an account, a chat, a topic or a person. The most specific value of a
-setting counts; instructions and denied tools add up.
+Settings apply to a platform, an account, a chat, a topic or a person. The most specific value of a setting
+takes effect; instructions and denied tools are combined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 """Places, the least specific first."""
 CHOICES: Final = ("agent", "model", "busy")
-"""Settings of which the most specific value counts."""
+"""Settings of which the most specific value takes effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TurnPlace:
 class PlacedSettings:
     """Settings that apply where all fields of `place` that are not "" match.
 
-    `origin` says where the settings are written. `choices` are values by setting.
+    `origin` names the entry or command that sets them. `choices` are values by setting.
     """
 
     origin: str
@@ -54,7 +54,7 @@ class PlacedSettings:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A value and where it is written."""
+    """A value, and the entry or command that sets it."""
 
     value: str
     origin: str
@@ -62,7 +62,7 @@ class EffectiveSetting:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The effective settings at a place. `choices` are those that somebody made, by setting."""
+    """The effective settings at a place. `choices` are the values that are set, by setting."""
 
     choices: Mapping[str, EffectiveSetting] = field(default_factory=dict)
     instructions: tuple[EffectiveSetting, ...] = ()
@@ -75,7 +75,7 @@ class Profile:
 
 
 class ChannelProfiles:
-    """Settings of chats that were made at run time. By default, there are none."""
+    """Settings of chats that are stored at run time. By default, there are none."""
 
     def list_settings(self, account: str, chat: str) -> Sequence[PlacedSettings]:
         """Return the settings of a chat and its topics."""
@@ -83,7 +83,7 @@ class ChannelProfiles:
 
 
 def resolve_profile(settings: Iterable[PlacedSettings], place: TurnPlace) -> Profile:
-    """Return the profile of a place. Of settings for the same level, the later ones count."""
+    """Return the profile of a place. Of settings at the same level, the later ones take effect."""
     covering = sorted((one for one in settings if one.covers(place)), key=lambda one: one.specificity)
     choices = {
         name: EffectiveSetting(value, one.origin)

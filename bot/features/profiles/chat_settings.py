@@ -104,7 +104,7 @@ def _undo_change(connection: Connection, account: str, chat: str) -> str:
 
 
 class ChatSettingsData(PersonData):
-    """People's changes of settings. The settings themselves stay in force."""
+    """People's changes of settings. The settings themselves stay in effect."""
 
     def move_chat(self, connection: Connection, account: str, old: str, new: str) -> None:
         connection.execute(MOVE_CHAT, {"account": account, "old": old, "new": new})

@@ -36,7 +36,9 @@ async def run_channel(call: Invocation) -> Result:
         return change
     name, value = change
     await settings.change(name, value, author_of(call.turn))
-    key = "channel_set" if value else "channel_removed"
+    key = "channel_removed"
+    if value:
+        key = "channel_denied" if name.startswith(DENIED) else "channel_set"
     return Result(call.texts(key, name=quoted(name), value=quoted(value)))
 
 

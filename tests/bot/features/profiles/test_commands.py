@@ -35,7 +35,7 @@ async def test_settings_of_a_chat_reach_its_runs(at: Bench) -> None:
             "This chat has no settings of its own. `/why` shows the effective ones."
         ]
         await says(at, "/channel instructions Answer briefly.\nName your sources.")
-        assert await says(at, "/channel deny bash") == ["Set `deny bash` to `bash` in this chat."]
+        assert await says(at, "/channel deny bash") == ["Denied the tool `bash` in this chat."]
         assert await says(at, "/channel busy steer") == ["Set `busy` to `steer` in this chat."]
         await says(at, "hello")
         run = newest_run(at)
@@ -56,7 +56,7 @@ async def test_changes_are_undone_and_survive_a_restart(at: Bench) -> None:
         await says(at, "/channel deny bash")
         await says(at, "/channel deny web_search")
         assert await says(at, "/channel undo") == [
-            "Reverted the latest change of `deny web_search` in this chat."
+            "Reverted the latest change to `deny web_search` in this chat."
         ]
         await says(at, "/channel allow bash")
         assert (await says(at, "/channel"))[0].startswith("This chat has no settings")
