@@ -1,8 +1,8 @@
 """Calendars in the iCalendar format (RFC 5545), whose events are shifts.
 
-Repetitions are computed in local time, so that they follow the clock on the wall. Each event is read by
-itself: one that can't be read is named, and hides no other. Zones are resolved here, because icalendar keeps
-those that a calendar defines for the calendars that it reads later.
+Repetitions are computed in local time, so that clock changes don't move them. Each event is read separately:
+one that can't be read is reported and does not affect the others. Zones are resolved here, because icalendar
+reuses the zones that a calendar defines for calendars that it reads later.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bot.features.oncall.plan import (
 )
 
 MAX_REPETITIONS: Final = 50_000
-"""Maximum number of repetitions of an event from its beginning on."""
+"""Maximum number of repetitions of an event, counted from its start."""
 FREQUENCIES: Final = frozenset({"HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
 SLOW: Final = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO"})
 """Parts of an hourly rule that can make dateutil search for minutes."""
@@ -107,7 +107,7 @@ class _Moment:
 
 
 class _Reader:
-    """Reads the events of a calendar. `problems` names those that can't be read."""
+    """Reads the events of a calendar. `problems` lists those that can't be read."""
 
     def __init__(self, calendar: Component, zone: str, now: float, find_person: FindPerson) -> None:
         self._calendar, self._find_person = calendar, find_person
@@ -153,7 +153,7 @@ class _Reader:
         return shifts
 
     def _find_holders(self, event: Component) -> tuple[Holder, ...]:
-        """Return the person in the title if they are known, or else the attendees, or else the title."""
+        """Return the person in the title if they are known, otherwise the attendees, or the title if none."""
         title = " ".join(str(event.get("SUMMARY", "")).split())
         people = [one for one in _as_list(event.get("ATTENDEE")) if one.params.get("PARTSTAT") != "DECLINED"]
         emails = [str(one)[7:] if str(one).lower().startswith("mailto:") else "" for one in people]

@@ -41,7 +41,7 @@ def check_schedule(
         yield Finding(False, f"on call: {name}: {problem}")
     periods = [one for one in plan.periods if one.end > now]
     if not periods[0].holders:
-        yield Finding(False, f"on call: {name} has nobody now; admins are mentioned instead")
+        yield Finding(False, f"on call: {name} has nobody on call now; admins are mentioned instead")
     gaps = [one for one in periods if not one.holders and now < one.start and one.end < math.inf]
     if gaps:
         span = " to ".join(

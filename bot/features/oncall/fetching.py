@@ -1,6 +1,6 @@
-"""Requests to calendars and PagerDuty, with limits on silence and size.
+"""Requests to calendars and PagerDuty, with limits on waiting time and size.
 
-They go only to the host in the configuration, which may be in an internal network since an admin chose it:
+They go only to the configured host, which may be in an internal network, since an admin chose it:
 redirects are not followed, and proxies of the environment are not used.
 """
 
@@ -20,7 +20,7 @@ MAX_BYTES: Final = 2_000_000
 
 
 async def fetch(url: str, headers: Mapping[str, str], *, seconds: float = SECONDS) -> bytes:
-    """Return the body of a response; `seconds` bounds the silence of the server.
+    """Return the body of a response; `seconds` limits each wait for the server.
 
     Raises ScheduleUnavailable, whose text contains no more of the URL than its host.
     """

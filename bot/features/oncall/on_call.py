@@ -1,4 +1,4 @@
-"""The schedules of the configuration, with their last plans in memory."""
+"""Configured on-call schedules, with their latest plans in memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class Reading:
 async def load_plan(
     config: Config, schedule: OnCallSchedule, home: Path, now: float, *, seconds: float = READ_SECONDS
 ) -> Plan:
-    """Read a schedule in a time limit; files are in the data directory `home`. Raises ScheduleUnavailable."""
+    """Read a schedule within a time limit. Files are in the data directory `home`.
+
+    Raises ScheduleUnavailable.
+    """
     try:
         async with asyncio.timeout(seconds):
             return await _load_plan(config, schedule, home, now)
@@ -94,7 +97,7 @@ class OnCallSchedules(OnCall):
         await asyncio.gather(*(self._refresh(name, self._take_reading(name)) for name in self.names))
 
     async def find_reading(self, name: str) -> Reading:
-        """Return the last reading; waits only for the first. Raises KeyError for an unknown schedule."""
+        """Return the latest reading; waits only for the first. Raises KeyError for an unknown schedule."""
         reading = self._take_reading(name)
         if not reading.next_at:
             await self._refresh(name, reading)

@@ -10,7 +10,7 @@ from bot.config.oncall import Rota
 from bot.features.oncall.plan import AHEAD, PAST, Holder, Plan, Shift, make_plan, to_instant
 
 SKIPPED: Final = timedelta(hours=25)
-"""More than any clock change: one zone skipped a whole day."""
+"""Longer than any clock change: one zone skipped a whole day."""
 
 
 def plan_rota(rota: Rota, zone: tzinfo, now: float) -> Plan:

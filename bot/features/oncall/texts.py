@@ -2,13 +2,13 @@
 
 ENGLISH = {
     "cmd_oncall": "Show who is on call",
-    "more_oncall": "Shows who is on call until when, and who is next. `/oncall SCHEDULE` shows one schedule.",
+    "more_oncall": "Shows who is on call, until when, and who is next. `/oncall SCHEDULE` shows one schedule.",
     "oncall_none": "There are no on-call schedules. An admin can add them under `oncall` in the configuration.",
     "oncall_unknown": "There is no on-call schedule {name}. Schedules: {names}.",
     "oncall_now": "{names} until {until}, then {next}",
     "oncall_last": "{names} until {until}; nobody is scheduled after that",
     "oncall_before_gap": "{names} until {until}; nobody is scheduled from then until {end}",
-    "oncall_gap": "the schedule has a gap from {start} to {end}, between {before} and {after}. Until then, admins are mentioned instead.",
+    "oncall_gap": "the schedule has a gap from {start} to {end}, between {before} and {after}. During the gap, admins are mentioned instead.",
     "oncall_unclear": "unknown. Until this is resolved, admins are mentioned instead.",
     "oncall_problem": "The schedule can't be read: {problem}.",
     "oncall_age": " The information is {minutes} min old.",

@@ -43,7 +43,7 @@ def test_a_provider_that_fails(tmp_path: Path) -> None:
     write(tmp_path, event("Di", "DTSTART:20260105T080000Z", "RRULE:FREQ=SECONDLY"))
     assert check(tmp_path, {}, ical) == [
         (False, "team: Di: repetitions like FREQ=SECONDLY are not supported"),
-        (False, "team has nobody now; admins are mentioned instead"),
+        (False, "team has nobody on call now; admins are mentioned instead"),
     ]
 
 

@@ -62,7 +62,7 @@ async def test_gaps_with_their_neighbors(at: Bench) -> None:
         "2026-01-05 09:00": "`Ada` until 2026-01-05 10:00; nobody is scheduled from then until "
         "2026-01-06 08:00",
         "2026-01-05 12:00": "the schedule has a gap from 2026-01-05 10:00 to 2026-01-06 08:00, between `Ada` "
-        "and `Bo`. Until then, admins are mentioned instead.",
+        "and `Bo`. During the gap, admins are mentioned instead.",
         "2026-01-06 09:00": "`Bo` until 2026-01-06 10:00; nobody is scheduled after that",
         "2026-01-06 12:00": "unknown. Until this is resolved, admins are mentioned instead.",
     }
