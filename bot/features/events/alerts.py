@@ -4,12 +4,12 @@ Every report has a version. The state of an alert is that of the report with the
 the order in which reports arrive nor their repetition makes a difference.
 
 Real sources require two exceptions. If a report says that an alert is firing, with the start of an episode
-that was resolved, either a lagging replica repeated an old report, or the alert is back. Both reports are
-identical, byte for byte. The alert is then *tentative*: it stays resolved for the source's interval, and
-becomes active unless another report resolves it by then. And a list of a whole group has no time of its own:
-if it mentions no later time than those before, it may be an old one. It then counts only if no other list
-contradicts it for that interval. It may lack an alert, list one that was missing, or say that an earlier
-episode of one ended.
+that was resolved, either a lagging replica repeated an old report, or the alert is back. The reports are
+identical byte for byte in both cases. The alert is then *tentative*: it stays resolved for the source's
+interval, and becomes active unless another report resolves it by then. The other exception is a list of a
+whole group, which has no timestamp: if it mentions no later time than earlier lists, it may be outdated. It
+then counts only if no other list contradicts it within that interval. Such a list may lack an alert, include
+one that was missing, or say that an earlier episode of one ended.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AlertReport:
 
     @property
     def version(self) -> tuple[int, int, int, int]:
-        """Return the sort key of the report among those of its alert, independent of the arrival."""
+        """Return the sort key of the report among those of its alert, independent of the order of arrival."""
         return self.start, self.sequence, _RANKS[self.status], self.end
 
 
@@ -139,7 +139,7 @@ class Alert:
 
     @property
     def unsettled_since(self) -> float:
-        """Return since when its state has waited for what follows (s; 0.0: it doesn't wait)."""
+        """Return when its state became unsettled (s; 0.0: it is settled)."""
         return self.tentative_since or self.disputed_since
 
     def fold(self, report: AlertReport, news_at: int, now: float) -> Alert:
@@ -155,7 +155,7 @@ class Alert:
         return listed if self.is_reopened else replace(listed, tentative_since=self.tentative_since or now)
 
     def dispute(self, report: AlertReport | None, group_news_at: int, now: float) -> Alert:
-        """Return the alert after a list, at `now` (s), that has a report about it, or lacks it (None)."""
+        """Return the alert after a list of its group at `now` (s); it may lack a report about it (None)."""
         if self.listed_at > group_news_at:
             return self  # lists never contain it
         is_listed = self.listed_at == group_news_at

@@ -1,8 +1,8 @@
-"""`roebot events backfill`: events that GitHub and Sentry could not deliver, and won't send again themselves.
+"""`roebot events backfill`: fetch events that GitHub and Sentry could not deliver, since neither retries.
 
-GitHub is asked to redeliver what failed (REST API, repository and organization webhooks: "List deliveries"
-and "Redeliver a delivery"). Sentry has no record of deliveries; its issues are read instead (API reference,
-"List an Organization's Issues") and sent to the service as if Sentry reported them.
+GitHub is asked to redeliver failed deliveries (REST API, repository and organization webhooks: "List
+deliveries" and "Redeliver a delivery"). Sentry has no record of deliveries; its issues are read instead (API
+reference, "List an Organization's Issues") and sent to the service as if Sentry reported them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _names() -> str:
 def _fetch_github(
     client: httpx.Client, _service: RunningService, source: ConfiguredSource, since: float
 ) -> int:
-    """Have GitHub redeliver the deliveries since a time (s) of which none succeeded."""
+    """Have GitHub redeliver the events since a time (s) that were never delivered."""
     url = f"{(source.config.api_url or '').rstrip('/')}/deliveries"
     failed: dict[str, int] = {}
     delivered: set[str] = set()
@@ -100,7 +100,7 @@ def _fetch_sentry(
 
 
 def _pages(client: httpx.Client, url: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the items of all pages, whose next one is in the header Link (RFC 8288)."""
+    """Yield the items of all pages. The header Link names the next one (RFC 8288)."""
     for _ in range(MAX_PAGES):
         answer = client.get(url).raise_for_status()
         yield from answer.json()

@@ -47,7 +47,7 @@ def replay_source(
     home: Home = None,
     file: File = None,
 ) -> None:
-    """Apply the stored events of a source again, such as after a change of its routes or mapping."""
+    """Apply the stored events of a source again, for example after a change of its routes or mapping."""
     from bot.features.events.source_commands import replay_command
 
     raise SystemExit(replay_command(source, home, file, hours=hours))
@@ -60,7 +60,7 @@ def backfill_source(
     home: Home = None,
     file: File = None,
 ) -> None:
-    """Fetch events that GitHub or Sentry could not deliver, since these don't retry."""
+    """Fetch events that GitHub or Sentry could not deliver, since neither retries."""
     from bot.features.events.backfill import backfill_command
 
     raise SystemExit(backfill_command(source, home, file, hours=hours))

@@ -1,8 +1,8 @@
 """Authentication of requests from event sources.
 
-A check gets the body exactly as it arrived. Every scheme accepts several secrets, since senders switch to a
-new one at different times, and compares in constant time. A malformed request is refused like one with a
-wrong secret.
+A check receives the body exactly as it arrived. Every scheme accepts several secrets, since senders switch
+to a new one at different times, and compares them in constant time. A malformed request is refused like one
+with a wrong secret.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class RoutedEvent:
 
 @dataclass(frozen=True, slots=True)
 class FoldRules:
-    """How events change incidents: the times of their sources, the default time zone of quiet hours, and the
+    """Settings for applying events: the timing of each source, the default time zone of quiet hours, and the
     number of new incidents of a chat in five minutes beyond which they share a card.
     """
 
@@ -136,7 +136,7 @@ def apply_again(
 
 
 def hide_ended(connection: Connection, source: str) -> None:
-    """Post no cards of incidents of a source that have ended, and don't have one."""
+    """Post no cards of incidents of a source that ended before they had one."""
     connection.execute(HIDE_ENDED, {"source": source})
 
 
@@ -157,7 +157,7 @@ def apply_event(
     """Apply an event to its incident.
 
     A group that has never been firing is stored, but not yet opened as an incident: the report that an alert
-    was resolved may arrive before the one that it is firing.
+    was resolved may arrive before the report that it is firing.
     """
     kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
     address = ReplyAddress(route.account, route.chat, kind, route.topic or "")
@@ -211,7 +211,7 @@ def _end_of_quiet(incident: Incident, route: EventRoute, rules: FoldRules, now: 
 
 
 def _find_storm(connection: Connection, incident: Incident, rules: FoldRules, now: float) -> int:
-    """Return the incident that collects others while too many are opened, 0 if it is quiet enough."""
+    """Return the id of the incident that collects new ones during an alert storm (0: there is no storm)."""
     place = _place(incident.address)
     opened = connection.execute(COUNT_OPENED, {**place, "since": now - STORM_SECONDS}).scalar_one()
     if int(opened) < rules.storm_limit:
@@ -237,6 +237,6 @@ def list_last_deliveries(connection: Connection, since: float) -> dict[str, tupl
 
 
 def purge_deliveries(connection: Connection, before: float) -> None:
-    """Delete the deliveries from before a time (s), and silent groups that were never firing."""
+    """Delete the deliveries before a time (s), and groups that were never firing and had no event since."""
     connection.execute(PURGE_DELIVERIES, {"before": before})
     connection.execute(PURGE_UNOPENED, {"before": before})

@@ -15,7 +15,7 @@ from bot.store.audit import Actor
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Times of a source (s).
+    """Timing of a source (s).
 
     `interval` is how long an alert stays unsettled, `quiet_after` the time without events after which the
     state is unknown (0.0: never).
@@ -26,7 +26,7 @@ class Timing:
 
 
 UNTIMED: Final = Timing(0.0, 0.0)
-"""Times of incidents whose source is not configured, and of those that only hold others."""
+"""Timing of incidents whose source is not configured, and of those that only contain others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Incident:
         )
 
     def fold_child(self, child: Incident, now: float) -> Incident:
-        """Return the incident after a change of one that is part of it, which it holds as an alert."""
+        """Return the incident after a change of one that is part of it, which it contains as an alert."""
         report = AlertReport(
             key=_child_key(child.id),
             status=child.status,

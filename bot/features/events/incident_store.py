@@ -115,7 +115,7 @@ def decide_incident(
 def merge_incident(
     connection: Connection, number: int, into: int, actor: Actor, timings: Mapping[str, Timing], now: float
 ) -> bool:
-    """Make an incident part of another one. Return False if it is already, or would contain itself."""
+    """Make an incident part of another one. Return False if it already is, or would contain itself."""
     before, parent = load_incident(connection, number), load_incident(connection, into)
     above = parent
     while above.parent and above.id != number:
@@ -209,8 +209,8 @@ def record_change(
 
 
 def _has_card(incident: Incident) -> bool:
-    """Return whether an incident has a card, or must get one: not if it is part of another incident, or ended
-    in quiet hours.
+    """Return whether an incident has or needs a card. It needs none while it is part of another incident, or
+    if it ended in quiet hours.
     """
     is_hidden = incident.parent or (incident.show_at and incident.is_ended)
     return bool(incident.card_turn) or bool(incident.opened_at and not is_hidden)
@@ -302,7 +302,7 @@ def has_outdated(connection: Connection, now: float) -> bool:
 
 
 def count_incidents(connection: Connection) -> dict[str, int]:
-    """Return the numbers of opened incidents by state."""
+    """Return the number of opened incidents by state."""
     return {row.status: row.number for row in connection.execute(COUNT_INCIDENTS).all()}
 
 

@@ -57,7 +57,7 @@ KEPT_HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An event source, with what checks and reads its requests. `credential` is None without secrets."""
+    """A configured event source. `credential` is None if the source has no secrets."""
 
     name: str
     kind: SourceKind
@@ -134,7 +134,7 @@ def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
 
 
 def weigh_event(event: Event, route: EventRoute) -> Event:
-    """Return an event with the severities that its route gives to the alerts."""
+    """Return an event with the severities that its route assigns to the alerts."""
     if not route.severity:
         return event
     found = [route.find_severity({**event.labels, **one.labels}) for one in event.reports]
@@ -178,7 +178,7 @@ class EventReceiver:
         return self._sources
 
     def activity_of(self, source: str) -> SourceActivity:
-        """Return what a source sent since the service started."""
+        """Return the activity of a source since the service started."""
         return self._activity.setdefault(source, SourceActivity())
 
     def find_timings(self) -> Mapping[str, Timing]:

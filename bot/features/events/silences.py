@@ -1,7 +1,7 @@
 """Silences in Alertmanager and Grafana, which stop the notifications about an incident for a while.
 
 Both have the same API: `POST /api/v2/silences` of Alertmanager's OpenAPI document (version 0.34), which
-Grafana serves below `/api/alertmanager/grafana`.
+Grafana serves under `/api/alertmanager/grafana`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def create_silence(
 
 
 def _labels(incident: Incident) -> dict[str, str]:
-    """Return the labels that exactly identify the unresolved alerts, as far as they have them in common."""
+    """Return the labels that all unresolved alerts have in common."""
     group = incident.group
     found = [
         one.report.labels for one in group.alerts.values() if group.status_of(one) is not Status.RESOLVED

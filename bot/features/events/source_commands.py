@@ -91,7 +91,7 @@ def replay_command(name: str, home: Path | None, file: Path | None, *, hours: fl
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSource:
-    """A source with its configuration, for commands. `has_route`: a route takes its events."""
+    """A source with its configuration, for commands. `has_route`: a route is open to its events."""
 
     name: str
     config: EventSource
@@ -157,7 +157,7 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
 
 
 def check_requests(source: Mapping[str, Any]) -> Iterator[Finding]:
-    """Report a source that sends nothing, wrong credentials or unreadable events, or has another time."""
+    """Report a source that sends nothing, wrong credentials or unreadable events, or whose clock is off."""
     name = source["name"]
     if not source["last"]:
         hint = f"check the address in its settings, or run `roebot events test {name}`"
