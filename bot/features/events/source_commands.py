@@ -164,10 +164,10 @@ def check_requests(source: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(None, f"events: {name} has sent nothing in the last day; {hint}")
     if count := source["unauthorized"]:
         hint = "compare its secret with the one in the sender's settings"
-        yield Finding(None, f"events: {name} sent {count} requests with wrong credentials; {hint}")
+        yield Finding(None, f"events: requests of {name} with wrong credentials: {count}; {hint}")
     if count := source["unreadable"]:
         hint = "compare its type and mapping with what the sender sends"
-        yield Finding(None, f"events: {name} sent {count} requests that are not valid for its type; {hint}")
+        yield Finding(None, f"events: requests of {name} that are not valid for its type: {count}; {hint}")
     off = source["clock_difference"] or 0.0
     if abs(off) > CLOCK_OFF:
         where = "ahead of" if off > 0 else "behind"

@@ -147,8 +147,8 @@ def test_requests_that_point_to_a_wrong_setup_are_reported() -> None:
     found = [finding.text for finding in check_requests(wrong)]
     assert [text.split("events: ")[1].split(";")[0] for text in found] == [
         "a has sent nothing in the last day",
-        "a sent 3 requests with wrong credentials",
-        "a sent 1 requests that are not valid for its type",
+        "requests of a with wrong credentials: 3",
+        "requests of a that are not valid for its type: 1",
         "the clock of a is 90 s behind this machine's",
     ]
 
