@@ -12,6 +12,8 @@ from typing import Final
 
 LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 """Places, the least specific first."""
+DEFAULT: Final = "default"
+"""Value of a choice that stands for the default, although a less specific place has another one."""
 CHOICES: Final = ("agent", "model", "busy")
 """Settings of which the most specific value takes effect."""
 
@@ -69,9 +71,9 @@ class Profile:
     denied_tools: tuple[EffectiveSetting, ...] = ()
 
     def get(self, name: str) -> str:
-        """Return the value of a choice, or ""."""
+        """Return the value of a choice, or "" for the default."""
         found = self.choices.get(name)
-        return found.value if found else ""
+        return found.value if found and found.value != DEFAULT else ""
 
 
 class ChannelProfiles:
@@ -92,7 +94,5 @@ def resolve_profile(settings: Iterable[PlacedSettings], place: TurnPlace) -> Pro
         if value
     }
     instructions = [EffectiveSetting(one.instructions, one.origin) for one in covering if one.instructions]
-    denied = {
-        tool: EffectiveSetting(tool, one.origin) for one in reversed(covering) for tool in one.denied_tools
-    }
-    return Profile(choices, tuple(instructions), tuple(denied.values()))
+    denied = [EffectiveSetting(tool, one.origin) for one in covering for tool in one.denied_tools]
+    return Profile(choices, tuple(instructions), tuple(denied))

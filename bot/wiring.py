@@ -207,11 +207,9 @@ class AccountView:
         address, author = turn.address, turn_author(turn)
         own = self.profile_at(address.chat, address.topic, author)
         others = {person_of(turn.platform, message.sender) for message in turn.messages} - {author}
-        denied = {one.value: one for one in own.denied_tools}
-        for person in sorted(others):
-            for one in self.profile_at(address.chat, address.topic, person).denied_tools:
-                denied.setdefault(one.value, one)
-        return replace(own, denied_tools=tuple(denied.values()))
+        denied = [self.profile_at(address.chat, address.topic, one).denied_tools for one in sorted(others)]
+        found = dict.fromkeys(tool for tools in (own.denied_tools, *denied) for tool in tools)
+        return replace(own, denied_tools=tuple(found))
 
     def isolation_of(self, origin: Origin) -> IsolationPolicy:
         """Return the isolation policy for a message's chat."""
@@ -483,7 +481,9 @@ class Core:
 def _placed_settings(config: Config, account: str) -> list[PlacedSettings]:
     """Return the settings of an account's entry, followed by those of the profiles."""
     entry = config.channels[account]
-    choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": entry.busy}
+    # Without a value in the file, the busy mode is the default.
+    busy = entry.busy if "busy" in entry.model_fields_set else ""
+    choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": busy}
     own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), choices)
     return [
         own,

@@ -32,7 +32,7 @@ def build_run_context(
         if profile.instructions:
             context[CHAT_FACTS]["instructions"] = "\n".join(one.value for one in profile.instructions)
     if profile.denied_tools:
-        context["denied_tools"] = [one.value for one in profile.denied_tools]
+        context["denied_tools"] = list(dict.fromkeys(one.value for one in profile.denied_tools))
     if turn.model:
         context["model_name"] = turn.model
     if turn.approved:

@@ -135,6 +135,7 @@ async def status(call: Invocation) -> Result:
         *([busy_line(call, view)] if policy != Busy.QUEUE or (view and view.busy) else []),
         *await _tokens(call, view.thread_id if view else ""),
         texts("status_chat", chat=call.turn.address.chat),
+        *([texts("status_topic", topic=call.turn.address.topic)] if call.turn.address.topic else []),
         texts("status_thread", thread=view.thread_id if view else ""),
         texts(
             "status_account",

@@ -124,6 +124,7 @@ ENGLISH: Mapping[str, str] = {
     "status_agent": "Agent: {name}",
     "status_tokens": "Tokens in this agent thread: {total:,} ({input:,} in{cached}, {output:,} out){cost}",
     "status_chat": "Chat: `{chat}`",
+    "status_topic": "Topic: `{topic}`",
     "status_thread": "Agent thread: `{thread}`",
     "status_account": "Account: `{account}` is {state}{reason}",
     "whoami": "You are `{entry}`{name}. Your role: **{role}**.\n\n{line}",

@@ -123,6 +123,7 @@ CHINESE: Mapping[str, str] = {
     "status_agent": "智能体：{name}",
     "status_tokens": "本次对话的 Token：{total:,}（输入 {input:,}{cached}，输出 {output:,}）{cost}",
     "status_chat": "聊天 ID：`{chat}`",
+    "status_topic": "话题 ID：`{topic}`",
     "status_thread": "对话 ID：`{thread}`",
     "status_account": "机器人账号：`{account}`，状态：{state}{reason}",
     "whoami": "你是 `{entry}`{name}，角色：**{role}**。\n\n{line}",

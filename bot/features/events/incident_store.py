@@ -103,13 +103,18 @@ def decide_incident(
     """
     before = load_incident(connection, number)
     decided = DECISIONS[decision](before, actor)
-    if decided == before:
+    after = decided.derive_state(timings.get(before.source, UNTIMED), now)
+    if _decisions(after) == _decisions(before):
         # Pressing a button removed all buttons of the card.
         connection.execute(TOUCH_CARD, {"id": number})
         return None
-    after = decided.derive_state(timings.get(before.source, UNTIMED), now)
     save_incident(connection, before, after, timings, now, actor, RECORDED_AS.get(decision, ""))
     return after
+
+
+def _decisions(incident: Incident) -> tuple[object, ...]:
+    """Return what people can decide about an incident."""
+    return incident.status, incident.taken_as, incident.assignee, incident.is_paused
 
 
 def merge_incident(

@@ -11,7 +11,7 @@ from bot.commands.registry import Command, Invocation, Result, text_after
 from bot.config.profiles import MAX_INSTRUCTIONS
 from bot.errors import RuntimeRefused
 from bot.features.profiles.chat_settings import DENIED, INSTRUCTIONS, ChatSettings
-from bot.profiles import CHOICES, EffectiveSetting
+from bot.profiles import CHOICES, DEFAULT, EffectiveSetting
 from bot.store.audit import author_of
 from bot.store.conversations import load_conversation
 from bot.turn import Busy
@@ -35,6 +35,8 @@ async def run_channel(call: Invocation) -> Result:
     if isinstance(change, Result):
         return change
     name, value = change
+    if not value and name not in settings.get(address.account, address.chat):
+        return Result(call.texts("channel_unset", name=quoted(name)), refused=True)
     await settings.change(name, value, author_of(call.turn))
     key = "channel_removed"
     if value:
@@ -63,7 +65,7 @@ async def _read_choice(call: Invocation, name: str, value: str) -> tuple[str, st
     known = await _known_values(call, name)
     if known is None or value in known:
         return name, value
-    names = call.texts("list_separator").join(map(quoted, known)) or "-"
+    names = call.texts("list_separator").join(map(quoted, known))
     return Result(call.texts("channel_unknown", value=quoted(value), names=names), refused=True)
 
 
@@ -74,8 +76,8 @@ async def _known_values(call: Invocation, name: str) -> list[str] | None:
     management = call.core.runtime.management
     try:
         if name == "model":
-            return [one.name for one in (await management.list_models()).models]
-        return [one.name for one in (await management.list_agents()).agents]
+            return [*(one.name for one in (await management.list_models()).models), DEFAULT]
+        return [*(one.name for one in (await management.list_agents()).agents), DEFAULT]
     except RuntimeRefused:
         return None
 

@@ -36,7 +36,7 @@ def slow_reference(settings: Sequence[PlacedSettings], place: TurnPlace) -> Prof
     )
     choices: dict[str, EffectiveSetting] = {}
     instructions: list[EffectiveSetting] = []
-    denied: dict[str, EffectiveSetting] = {}
+    denied: list[EffectiveSetting] = []
     for subset in sorted(subsets, key=lambda one: (one[-1] if one else -1, len(one))):
         levels = {LEVELS[number] for number in subset}
         for one in settings:
@@ -48,9 +48,8 @@ def slow_reference(settings: Sequence[PlacedSettings], place: TurnPlace) -> Prof
                 choices[name] = EffectiveSetting(value, one.origin)
             if one.instructions:
                 instructions.append(EffectiveSetting(one.instructions, one.origin))
-            for tool in one.denied_tools:
-                denied.setdefault(tool, EffectiveSetting(tool, one.origin))
-    return Profile(choices, tuple(instructions), tuple(denied.values()))
+            denied += [EffectiveSetting(tool, one.origin) for tool in one.denied_tools]
+    return Profile(choices, tuple(instructions), tuple(denied))
 
 
 def random_settings(rng: random.Random, number: int) -> PlacedSettings:
@@ -75,9 +74,7 @@ def test_ten_thousand_trees() -> None:
         settings = list(found.values())
         place = TurnPlace(**{level: rng.choice(("", *VALUES[level])) for level in LEVELS})
         actual, wanted = resolve_profile(settings, place), slow_reference(settings, place)
-        assert actual.choices == wanted.choices
-        assert actual.instructions == wanted.instructions
-        assert {one.value for one in actual.denied_tools} == {one.value for one in wanted.denied_tools}
+        assert actual == wanted
 
 
 def _levels(one: PlacedSettings) -> set[str]:
@@ -94,6 +91,13 @@ def test_later_settings_of_the_same_place_count() -> None:
         "agent": EffectiveSetting("x", "profiles[0]"),
     }
     assert found.denied_tools == (EffectiveSetting("bash", "profiles[0]"),), "nothing allows it again"
+
+
+def test_the_default_can_be_chosen_again() -> None:
+    account = PlacedSettings("channels.work", TurnPlace(account="work"), {"agent": "ops"})
+    chat = PlacedSettings("/channel", TurnPlace(account="work", chat="C1"), {"agent": "default"})
+    found = resolve_profile([account, chat], TurnPlace(account="work", chat="C1"))
+    assert (found.get("agent"), found.choices["agent"].origin) == ("", "/channel")
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,8 @@ async def test_what_a_person_decides_holds_until_something_fires_anew(chat: Chat
     assert await chat.states() == ["firing"], "b fires anew"
     await chat.receive(alertmanager("a resolved 10 190", "b resolved 170 190"), 190.0)
     assert (await chat.incidents())[0].taken_as is None
+    for decision in ("ack", "resolve", "reopen"):
+        assert not await chat.decide(incident.id, decision, 200.0), "it has ended"
     people = [one.name for one in await chat.db.transact(list_changes, incident.id)]
     assert people == ["", "Ada", "Ada", "Ada", "Ada", "", ""]
 

@@ -76,6 +76,13 @@ async def test_changes_are_undone_and_survive_a_restart(at: Bench) -> None:
         assert (await says(at, "/channel undo"))[0] == "There is no change to revert in this chat."
 
 
+async def test_what_a_chat_has_not_set_is_not_removed(at: Bench) -> None:
+    async with at.running():
+        for words in ("allow bash", "reset model"):
+            assert (await says(at, f"/channel {words}"))[0].startswith("This chat has no setting")
+        assert (await says(at, "/channel undo"))[0] == "There is no change to revert in this chat."
+
+
 async def test_settings_follow_a_chat_that_gets_another_id(at: Bench) -> None:
     async with at.running():
         await says(at, "/channel deny bash")
