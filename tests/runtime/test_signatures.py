@@ -26,6 +26,7 @@ IDENTITY: dict[str, Any] = {
     "user_id": "telegram:1",
     "roles": ["owner", "admin", "member"],
     "approved": ["bash"],
+    "denied_tools": ["web_*"],
     "account": "tg",
     "platform": "telegram",
     "chat": "7",
