@@ -461,8 +461,7 @@ class OutboundMessage:
     - `text`: Markdown that fits the platform's limit.
     - `final`: the last version, as opposed to a frame of a stream.
     - `choices`: the buttons below the message, for adapters that are AsksChoice.
-    - `since`: when its turn was accepted, in seconds since the epoch (0.0: unknown); an older message can't
-      be an earlier attempt to send it.
+    - `since`: when its turn was accepted (s; 0.0: unknown); no older message is an attempt to send it.
     - `progress`: the steps of the agent's work, for drafts and for adapters that are ShowsProgress (a frame's
       `text` may be "" then); none is active in a final message.
     - `full`: the reply continues in another part after this frame.
@@ -489,9 +488,7 @@ class OutboundMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutboundFile:
-    """A file to send: `data` is its whole content (bounded by the platform's limit), `since` and `alone` as
-    for an OutboundMessage.
-    """
+    """A file to send. `data` is its content, within the platform's limit; others as for OutboundMessage."""
 
     key: str
     address: ReplyAddress

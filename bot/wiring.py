@@ -31,8 +31,6 @@ from bot.domain import (
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
 from bot.profiles import (
-    CHOICES,
-    LEVELS,
     ChannelProfiles,
     PlacedSettings,
     Profile,
@@ -424,7 +422,7 @@ class Core:
             isolation=IsolationPolicy(Isolation(found.isolation)),
             private_isolation=IsolationPolicy(Isolation(found.private_isolation)),
             limits=MessageLimits(config.limits.message_characters, config.limits.file_mb * MEGABYTE),
-            settings=_placed_settings(config, name),
+            settings=config.place_settings(name),
             profiles=self.profiles,
             retention_days=config.kept_days(name),
             languages=self.languages,
@@ -476,28 +474,6 @@ class Core:
     def mask_secrets(self, text: str) -> str:
         """Return a text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
-
-
-def _placed_settings(config: Config, account: str) -> list[PlacedSettings]:
-    """Return the settings of an account's entry, followed by those of the profiles."""
-    entry = config.channels[account]
-    # Without a value in the file, the busy mode is the default.
-    busy = entry.busy if "busy" in entry.model_fields_set else ""
-    choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": busy}
-    own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), choices)
-    return [
-        own,
-        *(
-            PlacedSettings(
-                f"profiles[{number}]",
-                TurnPlace(**{level: getattr(rule, level) or "" for level in LEVELS}),
-                {name: getattr(rule, name) or "" for name in CHOICES},
-                rule.instructions or "",
-                rule.denied_tools,
-            )
-            for number, rule in enumerate(config.profiles)
-        ),
-    ]
 
 
 def _approval_rules(config: ApprovalsConfig) -> ApprovalRules:

@@ -109,8 +109,9 @@ Number = Annotated[float, Strict(), BeforeValidator(_parse_float), Field(allow_i
 Switch = Annotated[bool, Strict(), BeforeValidator(_parse_switch)]
 """true or false."""
 Text = Annotated[str, AfterValidator(_check_not_empty)]
-Timezone = Annotated[Text, AfterValidator(_check_timezone)]
 """Text that is not empty."""
+Timezone = Annotated[Text, AfterValidator(_check_timezone)]
+"""The IANA name of a time zone that this machine has."""
 OneId = Annotated[Text, BeforeValidator(_unwrap_list)]
 """A name. A list with one name is accepted."""
 Url = Annotated[str, AfterValidator(_check_url)]

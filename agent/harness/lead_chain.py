@@ -322,12 +322,14 @@ def _build_guardrail(parts: ChainParts) -> Middleware:
 
 
 def _build_tripwire(parts: ChainParts, features: RuntimeFeatures) -> list[Middleware]:
-    """Return the middleware that refuses denied tools and forbidden commands, for an agent whose guardrail
-    does not.
+    """Return the middleware that refuses denied tools, for an agent whose guardrail does not. It also refuses
+    forbidden commands if the agent has a sandbox but no guardrail.
     """
     if features.guardrail is True or isinstance(features.guardrail, GuardrailMiddleware):
         return []
-    return [GuardrailMiddleware(forbidden=_forbidden_commands(parts))]
+    is_checked = features.guardrail is False and features.sandbox is not False
+    forbidden = _forbidden_commands(parts) if is_checked else ForbiddenCommands(())
+    return [GuardrailMiddleware(forbidden=forbidden)]
 
 
 def _forbidden_commands(parts: ChainParts) -> ForbiddenCommands:

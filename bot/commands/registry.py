@@ -339,6 +339,12 @@ class Registry:
 
     def __init__(self, commands: list[Command], fallback: Handler) -> None:
         self._commands = {command.name: command for command in commands}
+        self._topic_commands = {
+            word: (command.topic_words.prefix, f"/{command.name} {{number}} {word}")
+            for command in commands
+            if command.topic_words is not None
+            for word in command.topic_words.words
+        }
         self.fallback = fallback
 
     def get(self, name: str) -> Command | None:
@@ -401,10 +407,7 @@ class Registry:
         two empty texts if it is none anywhere.
         """
         word = strip_call(text)[0].lower().rstrip(_AFTER_A_WORD)
-        for command in self._commands.values():
-            if command.topic_words is not None and word in command.topic_words.words:
-                return command.topic_words.prefix, f"/{command.name} {{number}} {word}"
-        return "", ""
+        return self._topic_commands.get(word, ("", ""))
 
     def is_call(self, text: str) -> bool:
         """Return whether a message is a known command that addresses the bot by its own slash command. A

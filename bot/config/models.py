@@ -21,6 +21,7 @@ from bot.config.events import EventsConfig, event_app
 from bot.config.oncall import OnCallConfig
 from bot.config.profiles import ProfileRule
 from bot.config.server_limits import ServerLimits
+from bot.profiles import PlacedSettings, TurnPlace
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
 
@@ -279,6 +280,16 @@ class Config(AgentConfig):
     def access_for(self, account: str) -> AccessConfig:
         """Return the access rules of one account. Raises KeyError for an unknown account."""
         return self.channels[account].access.over(self.access)
+
+    def place_settings(self, account: str) -> list[PlacedSettings]:
+        """Return the settings of an account and of the profiles. Raises KeyError for an unknown account."""
+        entry = self.channels[account]
+        # Without a value in the file, the busy mode is the default.
+        busy = entry.busy if "busy" in entry.model_fields_set else ""
+        choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": busy}
+        own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), choices)
+        rules = [rule.place_settings(f"profiles[{number}]") for number, rule in enumerate(self.profiles)]
+        return [own, *rules]
 
     def kept_days(self, account: str) -> int:
         """Return an account's retention in days (0: unlimited). Raises KeyError for an unknown account."""

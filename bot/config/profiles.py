@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from agent.config.types import ManyIds, OneId, Section, Text
+from bot.profiles import CHOICES, LEVELS, PlacedSettings, TurnPlace
 
 MAX_INSTRUCTIONS = 2_000
 """Maximum length of a profile's instructions (characters)."""
@@ -45,3 +46,9 @@ class ProfileRule(Section):
         if not any((self.platform, self.account, self.person)):
             raise ValueError("a profile requires platform, account or person")
         return self
+
+    def place_settings(self, origin: str) -> PlacedSettings:
+        """Return the settings with the places where they apply."""
+        place = TurnPlace(**{level: getattr(self, level) or "" for level in LEVELS})
+        choices = {name: getattr(self, name) or "" for name in CHOICES}
+        return PlacedSettings(origin, place, choices, self.instructions or "", self.denied_tools)

@@ -44,7 +44,8 @@ LIST_DELIVERIES = sql(
 )
 # Post no card of an incident that was found to have ended before it had one.
 HIDE_ENDED = sql(
-    "UPDATE incidents SET outdated = 0 WHERE source = :source AND status = 'resolved' AND card_turn = 0"
+    """UPDATE incidents SET outdated = 0 WHERE source = :source AND status = 'resolved' AND card_turn = 0
+    AND changed_at < :before"""
 )
 PURGE_DELIVERIES = sql("DELETE FROM event_deliveries WHERE at < :before")
 PURGE_UNOPENED = sql("DELETE FROM incidents WHERE opened_at = 0 AND heard_at < :before")
@@ -135,9 +136,9 @@ def apply_again(
             apply_event(connection, source, in_order(part, at), route, rules, at)
 
 
-def hide_ended(connection: Connection, source: str) -> None:
-    """Post no cards of incidents of a source that ended before they had one."""
-    connection.execute(HIDE_ENDED, {"source": source})
+def hide_ended(connection: Connection, source: str, before: float) -> None:
+    """Post no cards of incidents of a source that ended before a time (s), and don't have one."""
+    connection.execute(HIDE_ENDED, {"source": source, "before": before})
 
 
 def in_order(event: Event, now: float) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -85,9 +85,7 @@ class Incident:
     @property
     def common_labels(self) -> dict[str, str]:
         """Return the labels that all alerts have in common."""
-        labels = [one.report.labels for one in self.group.alerts.values()]
-        first = labels[0] if labels else {}
-        return {name: text for name, text in first.items() if all(one.get(name) == text for one in labels)}
+        return find_common_labels(self.group.alerts.values())
 
     def derive_state(self, timing: Timing, now: float) -> Incident:
         """Return the incident with the state that follows from its group, its people and the time."""
@@ -141,6 +139,13 @@ class Incident:
         """Return the incident without an incident that was part of it."""
         alerts = {key: one for key, one in self.group.alerts.items() if key != _child_key(number)}
         return replace(self, group=replace(self.group, alerts=alerts))
+
+
+def find_common_labels(alerts: Iterable[Alert]) -> dict[str, str]:
+    """Return the labels that all of these alerts have in common."""
+    labels = [one.report.labels for one in alerts]
+    first = labels[0] if labels else {}
+    return {name: text for name, text in first.items() if all(one.get(name) == text for one in labels)}
 
 
 def _child_key(number: int) -> str:

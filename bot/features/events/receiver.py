@@ -44,6 +44,8 @@ from bot.wiring import Core
 KINDS: Mapping[str, SourceKind] = {
     kind.name: kind for kind in (ALERTMANAGER, GRAFANA, PAGERDUTY, GITHUB, SENTRY, DATADOG, OPSGENIE)
 }
+RECENT = 60.0
+"""Seconds before a replay in which the ends of incidents count as current."""
 KEPT_HEADERS = (
     "content-type",
     "x-github-",
@@ -239,13 +241,15 @@ class EventReceiver:
         Events that are already part of an incident change nothing. Return the number of requests.
         """
         count, after = 0, (since, "")
+        # Cards of incidents that end at this time may be about to be posted.
+        recent = self._core.clock.now() - RECENT
         while found := await self._core.db.transact(list_deliveries, source.name, after):
             for delivery in found:
                 with suppress(UnreadableEvent):
                     events = self.read(source, delivery.request)
                     await self._core.db.transact(apply_again, source.name, events, self._rules(), delivery.at)
             count, after = count + len(found), (found[-1].at, found[-1].key)
-        await self._core.db.transact(hide_ended, source.name)
+        await self._core.db.transact(hide_ended, source.name, recent)
         self._core.part(IncidentCards).wake()
         return count
 

@@ -15,7 +15,7 @@ from agent.shared.tls import tls_context
 from bot.config.events import SILENCING, EventSource
 from bot.errors import RoebotError
 from bot.features.events.alerts import Status
-from bot.features.events.incident import Incident
+from bot.features.events.incident import Incident, find_common_labels
 
 SECONDS: Final = 10.0
 _PATHS: Final = {"alertmanager": "/api/v2/silences", "grafana": "/api/alertmanager/grafana/api/v2/silences"}
@@ -34,7 +34,9 @@ async def create_silence(
     source: EventSource, incident: Incident, author: str, now: float, seconds: float
 ) -> None:
     """Silence the unresolved alerts of an incident from `now` (s) on. Raises SilenceFailed."""
-    labels = _labels(incident)
+    group = incident.group
+    active = [one for one in group.alerts.values() if group.status_of(one) is not Status.RESOLVED]
+    labels = find_common_labels(active)
     if not labels:
         raise SilenceFailed("the alerts have no label in common")
     silence = {
@@ -48,16 +50,6 @@ async def create_silence(
         "comment": f"Silenced in the chat (incident {incident.id})",
     }
     await _post(source, silence)
-
-
-def _labels(incident: Incident) -> dict[str, str]:
-    """Return the labels that all unresolved alerts have in common."""
-    group = incident.group
-    found = [
-        one.report.labels for one in group.alerts.values() if group.status_of(one) is not Status.RESOLVED
-    ]
-    first = found[0] if found else {}
-    return {name: value for name, value in first.items() if all(one.get(name) == value for one in found)}
 
 
 async def _post(source: EventSource, silence: dict[str, Any]) -> None:
