@@ -108,6 +108,14 @@ class AccountRegistry(Protocol):
         """Delete a person's messages from memory."""
         ...
 
+    async def list_members(self, scope: str, kind: str, group: str) -> Mapping[str, str]:
+        """Return the ids and names of the people in a platform's group, for example a user group.
+
+        `scope` is an account or a platform. Waits until one is connected. Raises DeliveryError if none can
+        list them.
+        """
+        ...
+
     def offers(self) -> Sequence[PlatformOffer]:
         """Return the platforms available for new accounts."""
         ...

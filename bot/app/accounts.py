@@ -22,12 +22,20 @@ from bot.config import AccountConfig
 from bot.config.platforms import find_platform, known_platforms, needed_keys
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import LOCAL_PLATFORMS
-from bot.errors import AccountError, AccountRefused, DeliveryError, StartError, StoreUnavailable
+from bot.errors import (
+    AccountError,
+    AccountRefused,
+    DeliveryCategory,
+    DeliveryError,
+    StartError,
+    StoreUnavailable,
+)
 from bot.platforms.base import (
     Adapter,
     AdapterContext,
     AdapterFactory,
     CommandHint,
+    ListsMembers,
     RegistersCommands,
     RemembersPeople,
 )
@@ -245,6 +253,18 @@ class AccountDirectory:
             adapter = account.channel.adapter
             if account.config.platform == person.platform and isinstance(adapter, RemembersPeople):
                 adapter.forget_person(person.id)
+
+    async def list_members(self, scope: str, kind: str, group: str) -> Mapping[str, str]:
+        problem = DeliveryError(DeliveryCategory.PERMISSION, f"no account of {scope} can list members")
+        found = [one for one in self._accounts.values() if scope in (one.config.name, one.config.platform)]
+        for account in sorted(found, key=lambda one: not one.channel.ready.is_set()):
+            if isinstance(account.channel.adapter, ListsMembers):
+                await account.channel.ready.wait()
+                try:
+                    return await account.channel.adapter.list_members(kind, group)
+                except DeliveryError as error:
+                    problem = error
+        raise problem
 
     def state(self, account: str) -> AccountState:
         found = self._accounts.get(account)

@@ -103,9 +103,7 @@ def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:
         for field in ("owners", "admins", "members", "blocked", "groups"):
             for index, entry in enumerate(getattr(access, field) or ()):
                 yield (*path, field, index), entry
-    for name, ids in config.oncall.people.items():
-        for index, entry in enumerate(ids):
-            yield ("oncall", "people", name, index), entry
+    yield from ((("oncall", *path), entry) for path, entry in config.oncall.list_entries())
     for name, account in config.channels.items():
         for index, rule in enumerate(account.apps):
             path = ("channels", name, "apps", index)

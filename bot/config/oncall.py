@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from agent.config.types import Count, ManyIds, OneId, Secret, Section, Text, Timezone, Url
 from agent.shared.client_address import is_loopback
-from bot.config.access import Entries
+from bot.config.access import AccessEntry, Entries
 from bot.config.events import NAME
 
 
@@ -85,8 +85,12 @@ class PagerDutySchedule(Section):
     url: Url = Field("https://api.pagerduty.com", description="Address of the API.")
 
 
+GROUPS: Final = ("usergroup", "department")
+"""Kinds of groups whose members can be on call."""
+
+
 class OnCallSchedule(Section):
-    """A schedule from one provider: `rota`, `ical` or `pagerduty`."""
+    """A schedule from one provider."""
 
     timezone: Timezone | None = Field(
         None, description="Time zone of local times, as an IANA name; null: `schedules.timezone`."
@@ -94,11 +98,17 @@ class OnCallSchedule(Section):
     rota: Rota | None = Field(None, description="People who take turns.")
     ical: CalendarSource | None = Field(None, description="Calendar in the iCalendar format.")
     pagerduty: PagerDutySchedule | None = Field(None, description="Schedule of PagerDuty.")
+    members: AccessEntry | None = Field(
+        None,
+        description="Group whose members are on call, as platform:usergroup:id or platform:department:id.",
+    )
 
     @model_validator(mode="after")
     def _has_one_provider(self) -> OnCallSchedule:
-        if [self.rota, self.ical, self.pagerduty].count(None) != 2:
-            raise ValueError("expected exactly one of rota, ical and pagerduty")
+        if [self.rota, self.ical, self.pagerduty, self.members].count(None) != 3:
+            raise ValueError("expected exactly one of rota, ical, pagerduty and members")
+        if self.members and self.members.kind not in GROUPS:
+            raise ValueError("members: expected platform:usergroup:id or platform:department:id")
         return self
 
 
@@ -123,10 +133,19 @@ class OnCallConfig(Section):
                 raise ValueError(f"people.{name}: expected ids of people, such as platform:id")
         return self
 
-    def find_person(self, name: str, email: str) -> str:
-        """Return the key in `people` of an e-mail address or a name, or "" if there is none."""
+    def list_entries(self) -> Iterator[tuple[tuple[str | int, ...], AccessEntry]]:
+        """Yield the ids of people and groups, each with its path in the section."""
+        for name, ids in self.people.items():
+            yield from ((("people", name, index), entry) for index, entry in enumerate(ids))
+        for name, schedule in self.schedules.items():
+            if schedule.members:
+                yield ("schedules", name, "members"), schedule.members
+
+    def find_person(self, name: str, email: str = "", entry: AccessEntry | None = None) -> str:
+        """Return the key in `people` of an id, an e-mail address or a name, or "" if there is none."""
+        by_id = next((key for key, ids in self.people.items() if entry in ids), "")
         keys = {_fold(key): key for key in self.people}
-        return keys.get(_fold(email)) or keys.get(_fold(name)) or ""
+        return by_id or keys.get(_fold(email)) or keys.get(_fold(name)) or ""
 
 
 def _fold(name: str) -> str:

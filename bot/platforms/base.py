@@ -366,6 +366,18 @@ class DescribesChats(Protocol):
 
 
 @runtime_checkable
+class ListsMembers(Protocol):
+    """Lists the people in the groups that access entries contain, such as user groups."""
+
+    async def list_members(self, kind: str, group: str) -> Mapping[str, str]:
+        """Return the ids of the people in a group, with their names ("" unknown).
+
+        `kind` is one of the kinds in `bot.config.access`. Raises DeliveryError.
+        """
+        ...
+
+
+@runtime_checkable
 class RegistersCommands(Protocol):
     """Shows the commands in the platform's native menu."""
 

@@ -31,6 +31,7 @@ SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 ReadsThreads       .      .         .        x      x        x
 DescribesChats     .      .         x        x      x        x
+ListsMembers       .      .         .        x      x        .
 RegistersCommands  .      .         x        .      .        x
 ReceivesWebhooks   .      .         x        x      x        .
 VerifiesSignatures .      .         .        x      x        .

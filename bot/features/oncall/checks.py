@@ -32,6 +32,9 @@ def check_schedule(
     config: Config, name: str, schedule: OnCallSchedule, home: Path, now: float
 ) -> Iterator[Finding]:
     """Report a schedule that fails, has gaps, or names people without ids."""
+    if schedule.members:
+        yield Finding(None, f"on call: {name}: /oncall shows the members of {schedule.members}")
+        return
     try:
         plan = asyncio.run(load_plan(config, schedule, home, now))
     except ScheduleUnavailable as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,15 @@ import structlog
 from bot.access import Role
 from bot.chat_zones import find_zone
 from bot.config import Config
+from bot.config.access import AccessEntry
 from bot.config.oncall import OnCallSchedule
 from bot.domain import Mention, MentionKind
+from bot.errors import DeliveryError
 from bot.features.oncall.calendars import load_calendar
 from bot.features.oncall.pagerduty import load_pagerduty
-from bot.features.oncall.plan import Plan, ScheduleUnavailable, Shift
+from bot.features.oncall.plan import AHEAD, PAST, Holder, Plan, ScheduleUnavailable, Shift, make_plan
 from bot.features.oncall.rota import plan_rota
-from bot.wiring import Core, OnCall
+from bot.wiring import AccountRegistry, Core, OnCall
 
 log = structlog.get_logger(__name__)
 RETRY_AFTER: Final = 60.0
@@ -49,14 +51,22 @@ class Reading:
 
 
 async def load_plan(
-    config: Config, schedule: OnCallSchedule, home: Path, now: float, *, seconds: float = READ_SECONDS
+    config: Config,
+    schedule: OnCallSchedule,
+    home: Path,
+    now: float,
+    accounts: AccountRegistry | None = None,
+    *,
+    seconds: float = READ_SECONDS,
 ) -> Plan:
     """Read a schedule within a time limit. Files are in the data directory `home`.
 
-    Raises ScheduleUnavailable.
+    Without `accounts`, members of groups are unavailable. Raises ScheduleUnavailable.
     """
     try:
         async with asyncio.timeout(seconds):
+            if schedule.members is not None:
+                return await _load_members(schedule.members, accounts, now)
             return await _load_plan(config, schedule, home, now)
     except TimeoutError:
         raise ScheduleUnavailable(f"reading it takes longer than {seconds:g} s") from None
@@ -72,6 +82,18 @@ async def _load_plan(config: Config, schedule: OnCallSchedule, home: Path, now: 
     if zone is None or schedule.rota is None:
         raise ScheduleUnavailable(f"the time zone {name} is missing on this machine")
     return plan_rota(schedule.rota, zone, now)
+
+
+async def _load_members(group: AccessEntry, accounts: AccountRegistry | None, now: float) -> Plan:
+    """Return a plan in which the members of a group are always on call."""
+    if accounts is None:
+        raise ScheduleUnavailable("the members of a group are only known while the service runs")
+    try:
+        people = await accounts.list_members(group.scope, group.kind, group.id)
+    except DeliveryError as error:
+        raise ScheduleUnavailable(f"{group}: {error}") from None
+    holders = [Holder(name or id_, entry=AccessEntry(group.scope, id_)) for id_, name in people.items()]
+    return make_plan([Shift(tuple(holders))], now - PAST, now + AHEAD)
 
 
 class OnCallSchedules(OnCall):
@@ -105,18 +127,28 @@ class OnCallSchedules(OnCall):
 
     async def find_mentions(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
         """Return the people whom a message mentions; see `OnCall`."""
-        config, ids = self._core.config.oncall, self._list_ids(account)
-        is_known = schedule in config.schedules
+        is_known = schedule in self._core.config.oncall.schedules
         found = (await self.find_reading(schedule)).find_periods(at) if is_known else None
-        holders = found[1].holders if found else ()
-        keys = {config.find_person(one.name, one.email) or one.name: None for one in holders}
-        people = [Mention(MentionKind.PERSON, key, ids.get(key, "")) for key in keys]
+        people = self._mention(found[1].holders if found else (), account)
         return people if any(one.id for one in people) else [*people, *self._list_admins(account)]
 
     def list_people(self, account: str) -> Sequence[Mention]:
         """Return the people who have an id on an account, and its admins and owners."""
         people = [Mention(MentionKind.PERSON, name, id_) for name, id_ in self._list_ids(account).items()]
-        return [*people, *self._list_admins(account)]
+        plans = [one.plan for one in self._readings.values() if one.plan and one.config.members]
+        members = self._mention([one for plan in plans for one in plan.periods[0].holders], account)
+        return [*people, *(one for one in members if one.id), *self._list_admins(account)]
+
+    def _mention(self, holders: Iterable[Holder], account: str) -> list[Mention]:
+        """Return mentions of people, each once, without an id where it is unknown."""
+        config, ids = self._core.config.oncall, self._list_ids(account)
+        scopes, found = (account, self._core.account(account).platform), dict[str, Mention]()
+        for one in holders:
+            key = config.find_person(one.name, one.email, one.entry)
+            own = one.entry.id if one.entry and one.entry.scope in scopes else ""
+            mention = Mention(MentionKind.PERSON, key or one.name, ids.get(key, "") or own)
+            found.setdefault(key or str(one.entry or one.name), mention)
+        return [*found.values()]
 
     async def _refresh(self, name: str, reading: Reading) -> None:
         """Read a schedule if it is due; callers share one attempt."""
@@ -125,7 +157,9 @@ class OnCallSchedules(OnCall):
             if now < reading.next_at:
                 return
             try:
-                reading.plan = await load_plan(config, reading.config, self._core.home, now)
+                reading.plan = await load_plan(
+                    config, reading.config, self._core.home, now, self._core.accounts
+                )
             except ScheduleUnavailable as error:
                 if str(error) != reading.problem:
                     log.warning("oncall_unavailable", schedule=name, detail=str(error))

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 from typing import Final
 
+from bot.config.access import AccessEntry
+
 DAY: Final = 86_400.0
 PAST: Final = 8 * DAY
 AHEAD: Final = 60 * DAY
@@ -22,10 +24,11 @@ class ScheduleUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A person as a schedule names them."""
+    """A person as a schedule names them. `entry` is their id on a platform or account."""
 
     name: str
     email: str = ""
+    entry: AccessEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

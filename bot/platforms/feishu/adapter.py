@@ -88,6 +88,10 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
         """Return the name of a group and its number of people."""
         return await self.session.people.describe_chat(address.chat)
 
+    async def list_members(self, kind: str, group: str) -> Mapping[str, str]:
+        """Return the people directly in a department."""
+        return await self.session.people.list_department(group)
+
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
 

@@ -12,10 +12,11 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.chat_descriptions import ChatDescriptions
 from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
-from bot.platforms.feishu.errors import FeishuError, FeishuRefused
+from bot.platforms.feishu.errors import FeishuError, FeishuRefused, delivery_error
 from bot.platforms.feishu.lookups import FeishuLookups, NotAsked
 from bot.platforms.feishu.mentions import FeishuNames
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
@@ -31,6 +32,8 @@ KNOWN_SECONDS = 3600.0
 MAX_PEOPLE = 20
 """Number of people whose names are looked up for one message."""
 MAX_GROUPS = 5
+MAX_PAGES = 10
+"""Number of pages of a department that are read."""
 _UNKNOWN_PERSON = frozenset({41050, 99992361})
 """The app may not see this person, or the id is that of another app; it may see others."""
 _UNREADABLE = frozenset({230027, 230110})
@@ -105,6 +108,24 @@ class FeishuContacts:
         found = read_person(user if isinstance(user, dict) else {}, now)
         self._known.put(open_id, found)
         return found
+
+    async def list_department(self, department: str) -> dict[str, str]:
+        """Return the open ids and names of the people directly in a department. Raises DeliveryError."""
+        found: dict[str, str] = {}
+        page = ""
+        try:
+            for _ in range(MAX_PAGES):
+                data = (await self._client.send(requests.list_department(department, page))).data
+                for user in get_objects(data, "items"):
+                    found[get_string(user, "open_id")] = get_string(user, "name")
+                page = get_string(data, "page_token") if data.get("has_more") is True else ""
+                if not page:
+                    return found
+        except FeishuError as problem:
+            raise delivery_error(problem, posting=False) from None
+        except Malformed as problem:
+            raise DeliveryError(DeliveryCategory.UNKNOWN, f"unreadable response: {problem}") from None
+        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, f"more than {len(found)} people")
 
     async def read_named(self, read: Callable[[FeishuNames], T]) -> T:
         """Call `read` without names, then again with those it requested. Raises the exceptions of `read`."""

@@ -12,7 +12,7 @@ from bot.platforms.feishu import sdk
 from bot.platforms.feishu.sdk import BaseRequest, HttpMethod
 
 PAGE = 50
-"""Maximum number of messages in a page."""
+"""Maximum number of messages or people in a page."""
 _AS_SENT = "user_card_content"
 """Cards as their apps sent them, instead of as text."""
 _NAMED = "true"
@@ -42,6 +42,15 @@ def describe_person(open_id: str) -> BaseRequest:
     """Request a person's name and departments, using open ids."""
     builder = sdk.GetUserRequest.builder().user_id(open_id)
     return builder.user_id_type("open_id").department_id_type("open_department_id").build()
+
+
+def list_department(department: str, page: str = "") -> BaseRequest:
+    """Request a page of the people directly in a department, using open ids (contact-v3
+    user/find_by_department).
+    """
+    builder = sdk.FindByDepartmentUserRequest.builder().department_id(department).page_size(PAGE)
+    builder = builder.user_id_type("open_id").department_id_type("open_department_id")
+    return (builder.page_token(page) if page else builder).build()
 
 
 def describe_chat(chat: str) -> BaseRequest:

@@ -96,6 +96,7 @@ from lark_oapi.api.cardkit.v1.model.update_card_element_request import UpdateCar
 from lark_oapi.api.cardkit.v1.model.update_card_element_request_body import UpdateCardElementRequestBody
 from lark_oapi.api.cardkit.v1.model.update_card_request import UpdateCardRequest
 from lark_oapi.api.cardkit.v1.model.update_card_request_body import UpdateCardRequestBody
+from lark_oapi.api.contact.v3.model.find_by_department_user_request import FindByDepartmentUserRequest
 from lark_oapi.api.contact.v3.model.get_user_request import GetUserRequest
 from lark_oapi.api.im.v1.model.create_file_request import CreateFileRequest
 from lark_oapi.api.im.v1.model.create_file_request_body import CreateFileRequestBody
@@ -152,6 +153,7 @@ __all__ = [
     "DeleteMessageReactionRequest",
     "DeleteMessageRequest",
     "Emoji",
+    "FindByDepartmentUserRequest",
     "Frame",
     "FrameType",
     "GetChatRequest",

@@ -141,6 +141,10 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         """Return a channel's name and number of people."""
         return await self.session.directory.describe_channel(address.chat)
 
+    async def list_members(self, kind: str, group: str) -> Mapping[str, str]:
+        """Return the people of a user group."""
+        return await self.session.directory.list_group(group)
+
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
 

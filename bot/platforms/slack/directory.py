@@ -16,7 +16,7 @@ from bot.domain import ChatDescription, ChatKind, ReplyAddress, Sender
 from bot.platforms.chat_descriptions import CACHE_SECONDS, RETRY_SECONDS
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
-from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
+from bot.platforms.slack.errors import CALL_ERRORS, delivery_error, refusal_name
 
 log = structlog.get_logger(__name__)
 
@@ -34,6 +34,8 @@ _NOBODY = frozenset({"user_not_found", "user_not_visible"})
 GROUPS_SCOPE = "usergroups:read"
 GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""
+MAX_NAMES = 20
+"""Maximum number of people whose names are looked up for one user group."""
 GROUPS_RETRY_SECONDS = 60.0
 """Seconds without lookups of user groups after a refusal."""
 
@@ -144,6 +146,19 @@ class SlackDirectory:
         teams = tuple(f"team:{team}" for team in known.teams)
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest, locale=known.locale)
+
+    async def list_group(self, group: str) -> dict[str, str]:
+        """Return the ids and names of a user group's people (`usergroups.users.list`, tier 2).
+
+        Raises DeliveryError.
+        """
+        try:
+            answer = await self._client.web.usergroups_users_list(usergroup=group)
+        except CALL_ERRORS as error:
+            raise delivery_error(error, posting=False) from None
+        users = get_strings(answer.data if isinstance(answer.data, dict) else {}, "users")
+        names = await asyncio.gather(*map(self.find_name, users[:MAX_NAMES]))
+        return {**dict.fromkeys(users, ""), **dict(zip(users, names, strict=False))}
 
     async def find_name(self, user: str) -> str:
         """Return a person's name, or "" if Slack does not respond in time."""

@@ -34,6 +34,7 @@ from bot.config.oncall import OnCallConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import Isolation, IsolationPolicy, Origin
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext
 from bot.platforms.manifest import Manifest
 from bot.store import Database
@@ -107,6 +108,8 @@ class Bench:
     forgotten: list[PersonKey] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
+    groups: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
+    """Members of groups, by scope, kind and id."""
     threads: CountedThreads = field(default_factory=lambda: CountedThreads(1))
     rested: tuple[int, int] = (0, 0)
     """What the store had been asked and the threads had been given when both had nothing left to do."""
@@ -153,6 +156,11 @@ class Bench:
     def restart(self, account: str) -> bool:
         self.restarted.append(account)
         return account == "rec"
+
+    async def list_members(self, scope: str, kind: str, group: str) -> dict[str, str]:
+        if (scope, kind, group) not in self.groups:
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "no such group")
+        return self.groups[scope, kind, group]
 
     def forget_person(self, person: PersonKey) -> None:
         self.forgotten.append(person)

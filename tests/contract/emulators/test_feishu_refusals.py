@@ -67,6 +67,9 @@ class Stage:
         wanted = {"container_id_type": "chat", "container_id": place, **query}
         return await self.rest.call("GET", "im/v1/messages", **wanted)
 
+    async def members(self, **query: str) -> httpx.Response:
+        return await self.rest.call("GET", "contact/v3/users/find_by_department", **query)
+
     async def upload(self, kind: str, data: bytes | None, file_type: str = "stream") -> httpx.Response:
         fields = {"image_type": "message"} if kind == "image" else {"file_type": file_type, "file_name": "a"}
         files = {kind: ("a", data)} if data is not None else {"nothing": ("a", b"x")}
@@ -150,6 +153,9 @@ VIOLATIONS |= {
     "RECEIVER_UNKNOWN": lambda stage: stage.post("text", {"text": "x"}, "oc_unknown"),
     "CHAT_UNKNOWN": lambda stage: stage.rest.call("GET", "im/v1/chats/oc_unknown"),
     "PERSON_HIDDEN": lambda stage: stage.rest.call("GET", "contact/v3/users/ou_unknown"),
+    "DEPARTMENT_HIDDEN": lambda stage: stage.members(department_id="od-unknown"),
+    "MEMBERS_PAGE": lambda stage: stage.members(page_size="51"),
+    "MEMBERS_TOKEN": lambda stage: stage.members(page_token="nonsense"),
     "ENTITY_UNKNOWN": lambda stage: stage.write("cardkit/v1/cards/1"),
     "LIST_CONTAINER": lambda stage: stage.list(container_id_type="nonsense"),
     "LIST_START": lambda stage: stage.list(start_time="yesterday"),

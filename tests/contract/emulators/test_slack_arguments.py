@@ -62,6 +62,7 @@ class Place:
             "users.info": {"user": PERSON},
             "bots.info": {"bot": self.slack.world.app("Monitoring").bot_id},
             "usergroups.list": {},
+            "usergroups.users.list": {"usergroup": "S0ONCALL"},
             "files.getUploadURLExternal": {"filename": "a.txt", "length": 1},
             "files.completeUploadExternal": {"files": [{"id": self.file}], "channel_id": self.channel},
             "files.info": {"file": self.file},
@@ -76,6 +77,7 @@ class Place:
 async def place() -> AsyncIterator[Place]:
     async with SlackEmulator.serve(limits=False) as slack:
         slack.world.scopes += f",{READ[IM]},{READ[MPIM]},usergroups:read"
+        slack.world.usergroups["S0ONCALL"] = [PERSON]
         web = sdk(slack)
         asked = slack.people.says("hi", user=PERSON)
         posted = await web.chat_postMessage(channel=asked.channel, text="x")

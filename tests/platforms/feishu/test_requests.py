@@ -30,6 +30,21 @@ SENT: list[tuple[str, dict[str, Any], str, str, str, dict[str, str], Any]] = [
         {"user_id_type": "open_id", "department_id_type": "open_department_id"},
         None,
     ),
+    (
+        "list_department",
+        {"department": "od-1", "page": "2"},
+        "user.find_by_department",
+        "GET",
+        "/open-apis/contact/v3/users/find_by_department",
+        {
+            "user_id_type": "open_id",
+            "department_id_type": "open_department_id",
+            "department_id": "od-1",
+            "page_size": "50",
+            "page_token": "2",
+        },
+        None,
+    ),
     ("describe_chat", {"chat": "oc_1"}, "chat.get", "GET", f"{V1}/chats/oc_1", {}, None),
     (
         "create_message",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bot.errors import DeliveryError
 from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.scopes import PERSON_NAME
 from roebot_testing.emulators.feishu.state import TENANT
 
 from .conftest import ADA, BEN, Running, eventually, group
@@ -37,3 +39,15 @@ async def test_departments_come_where_feishu_tells_them(running: Running, emulat
         ADA: (f"team:{TENANT}", "department:od-0123456789abcdef"),
         BEN: (f"team:{TENANT}",),
     }
+
+
+async def test_the_people_of_a_department(running: Running, emulator: FeishuEmulator) -> None:
+    with pytest.raises(DeliveryError, match="40004 no dept authority error"):
+        await running.adapter.list_members("department", "od-0123456789abcdef")
+    for number in range(60):
+        person = emulator.world.person(f"ou_{number:032x}")
+        person.name, person.departments = f"Person {number}", ["od-other", "od-0123456789abcdef"]
+    found = await running.adapter.list_members("department", "od-0123456789abcdef")
+    assert found == {f"ou_{number:032x}": f"Person {number}" for number in range(60)}
+    emulator.world.scopes = frozenset(emulator.world.scopes) - {PERSON_NAME}
+    assert set((await running.adapter.list_members("department", "od-other")).values()) == {""}

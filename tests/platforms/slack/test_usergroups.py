@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from bot.errors import DeliveryError
 from bot.platforms.slack.directory import GROUPS_RETRY_SECONDS, GROUPS_SCOPE, GROUPS_SECONDS
 from roebot_testing.clock import ManualClock
 from roebot_testing.emulators.slack import SlackEmulator
@@ -52,4 +55,19 @@ async def test_a_refusal_lets_nobody_in_and_is_asked_about_again(emulator: Slack
     assert await groups(running) == []
     await running.clock.advance(GROUPS_RETRY_SECONDS)
     assert await groups(running) == ["usergroup:S0ADMINS"]
+    await running.stop()
+
+
+async def test_the_people_of_a_group(emulator: SlackEmulator) -> None:
+    world = emulator.world
+    world.usergroups |= {"S0ONCALL": [PERSON, "U0UNKNOWN"], "S0EMPTY": []}
+    running = await started(emulator)
+    with pytest.raises(DeliveryError, match="missing_scope"):
+        await running.adapter.list_members("usergroup", "S0ONCALL")
+    world.scopes += f",{GROUPS_SCOPE}"
+    name = world.user(PERSON).name
+    assert await running.adapter.list_members("usergroup", "S0ONCALL") == {PERSON: name, "U0UNKNOWN": ""}
+    assert await running.adapter.list_members("usergroup", "S0EMPTY") == {}
+    with pytest.raises(DeliveryError, match="no_such_subteam"):
+        await running.adapter.list_members("usergroup", "S0GONE")
     await running.stop()

@@ -77,6 +77,28 @@ async def test_of_several_people_one_with_an_id_is_enough(at: Bench) -> None:
         assert await mentioned(at) == [("Ada", ""), ("bo@example.org", "7")]
 
 
+async def test_members_of_a_group_by_their_own_ids(at: Bench) -> None:
+    at.clock.set(NOW)
+    at.groups["rec", "usergroup", "S1"] = {"7": "Ada", "8": "Ada", "5": ""}
+    at.oncall = config({"Bo": "rec:5"}, team={"members": "rec:usergroup:S1"})
+    async with at.running():
+        assert at.core is not None
+        assert await mentioned(at) == [("Ada", "7"), ("Ada", "8"), ("Bo", "5")]
+        known = {one.id for one in at.core.on_call.list_people("rec")}
+        assert {"7", "8", "5"} <= known
+        assert await mentioned(at, account="other") == [("Ada", ""), ("Ada", ""), ("Bo", ""), ADMIN]
+        at.groups["rec", "usergroup", "S1"] = {"8": "Ada"}
+        await at.clock.leap(15 * MINUTE)
+        await at.core.part(OnCallSchedules).refresh()
+        assert await mentioned(at) == [("Ada", "8")]
+        del at.groups["rec", "usergroup", "S1"]
+        await at.clock.leap(15 * MINUTE)
+        await at.core.part(OnCallSchedules).refresh()
+        assert await mentioned(at) == [("Ada", "8")], "the last plan stays in effect"
+        reading = await at.core.part(OnCallSchedules).find_reading("team")
+        assert reading.problem == "rec:usergroup:S1: not_found: no such group"
+
+
 async def test_nobody_and_unknown_are_the_admins(at: Bench) -> None:
     at.clock.set(NOW)
     at.oncall = config({"Root": "recording:9"}, team={"ical": {"file": "team.ics"}})

@@ -270,6 +270,21 @@ def test_a_kind_is_one_of_the_platform(folder: Folder, role: str, entry: str, to
     ]
 
 
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("slack:U0123456", ": members: expected platform:usergroup:id or platform:department:id"),
+        ("slack:team:T0123456", ": members: expected platform:usergroup:id or platform:department:id"),
+        ("slack:department:od-01234567", ".members: department ids do not exist on this platform; expected"),
+        ("feishu:department:7", ".members: expected a department id after feishu:department:"),
+        ("else:usergroup:S1", ".members: else is neither a platform nor an account"),
+    ],
+)
+def test_members_on_call_are_those_of_a_group(folder: Folder, entry: str, told: str) -> None:
+    [refused] = folder.refuse(V + f"oncall: {{schedules: {{team: {{members: '{entry}'}}}}}}\n")
+    assert refused.startswith(f"config.yaml:2: oncall.schedules.team{told}")
+
+
 @pytest.mark.parametrize("role", ["owners", "admins", "members", "blocked", "groups"])
 def test_everybody_of_a_workspace_or_with_a_role(folder: Folder, role: str) -> None:
     written = ["slack:team:T024BE7LD", "slack:usergroup:S0123456"]

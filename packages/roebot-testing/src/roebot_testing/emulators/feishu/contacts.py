@@ -10,10 +10,12 @@ from roebot_testing.emulators.feishu import rules
 from roebot_testing.emulators.feishu.call import FeishuCall
 from roebot_testing.emulators.feishu.errors import bad_secret
 from roebot_testing.emulators.feishu.scopes import PERSON_DEPARTMENTS, PERSON_NAME
-from roebot_testing.emulators.feishu.state import GROUP
+from roebot_testing.emulators.feishu.state import GROUP, FeishuUser
 from roebot_testing.emulators.feishu.workspace import FeishuWorkspace
 
 TOKEN_SECONDS = 7200
+MOST_MEMBERS = 50
+"""Maximum page size (contact-v3 user/find_by_department)."""
 
 
 class Credentials:
@@ -61,12 +63,34 @@ def user(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     found = world.people.get(call.args[0])
     if found is None:
         raise rules.PERSON_HIDDEN.refusal()
-    fields: dict[str, object] = {"open_id": found.open_id}
+    return CallResult({"user": _describe(world, found)})
+
+
+def members(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
+    """`contact/v3/users/find_by_department`: a page of the people directly in a department."""
+    query = call.query
+    size, start = query.get("page_size") or "10", query.get("page_token") or "0"
+    if not size.isdecimal() or not 1 <= int(size) <= MOST_MEMBERS:
+        raise rules.MEMBERS_PAGE.refusal()
+    if not start.isdecimal():
+        raise rules.MEMBERS_TOKEN.refusal()
+    wanted = query.get("department_id", "")
+    found = [one for one in world.people.values() if wanted in one.departments]
+    if not found or query.get("department_id_type", "open_department_id") != "open_department_id":
+        raise rules.DEPARTMENT_HIDDEN.refusal()
+    end = int(start) + int(size)
+    data: dict[str, Any] = {"has_more": end < len(found)}
+    data["items"] = [_describe(world, one) for one in found[int(start) : end]]
+    return CallResult(data | ({"page_token": str(end)} if data["has_more"] else {}))
+
+
+def _describe(world: FeishuWorkspace, person: FeishuUser) -> dict[str, object]:
+    fields: dict[str, object] = {"open_id": person.open_id}
     if PERSON_NAME in world.scopes:
-        fields["name"] = found.name
-    if PERSON_DEPARTMENTS in world.scopes and found.departments:
-        fields["department_ids"] = found.departments
-    return CallResult({"user": fields})
+        fields["name"] = person.name
+    if PERSON_DEPARTMENTS in world.scopes and person.departments:
+        fields["department_ids"] = person.departments
+    return fields
 
 
 def chat(world: FeishuWorkspace, call: FeishuCall) -> CallResult:

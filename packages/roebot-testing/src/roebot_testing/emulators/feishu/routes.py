@@ -55,6 +55,7 @@ _REACTIONS = "im/v1/messages/:id/reactions"
 ROUTES = (
     _route("GET", "bot.info", "bot/v3/info", _OTHER, contacts.bot_info),
     _route("GET", "chat.get", "im/v1/chats/:id", _OTHER, contacts.chat),
+    _route("GET", "user.find_by_department", "contact/v3/users/find_by_department", _OTHER, contacts.members),
     _route("GET", "user.get", "contact/v3/users/:id", _OTHER, contacts.user),
     _route("POST", "message.create", "im/v1/messages", _POST, messages.create, PER_CHAT),
     _route("POST", "message.reply", "im/v1/messages/:id/reply", _POST, messages.reply, PER_CHAT),

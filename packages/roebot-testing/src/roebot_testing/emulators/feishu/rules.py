@@ -20,6 +20,7 @@ _IMAGE, _FILE = "im-v1 image/create", "im-v1 file/create"
 _CARD, _UPDATED = "cardkit-v1 card/create", "cardkit-v1 card/update"
 _ELEMENT, _SETTINGS = "cardkit-v1 card-element/content", "cardkit-v1 card/settings"
 _JSON, _BREAKING = "Card JSON 2.0 structure", "Card JSON 2.0 breaking changes"
+_MEMBERS = "contact-v3 user/find_by_department"
 _DELAYED = "Delay updating message card"
 _230001 = "How to resolve error 230001"
 
@@ -157,6 +158,9 @@ CHAT_DISSOLVED = Barrier(
 CHAT_UNKNOWN = FeishuRule(232006, "Your request specifies a chat_id which is invalid.", "im-v1 chat/get")
 CHAT_OUTSIDE = FeishuRule(232011, "Operator can NOT be out of the chat.", "im-v1 chat/get")
 PERSON_HIDDEN = FeishuRule(41050, "no user authority error", "contact-v3 user/get")
+MEMBERS_PAGE = FeishuRule(40011, "page size is invalid", _MEMBERS)
+MEMBERS_TOKEN = FeishuRule(40012, "page token is invalid error", _MEMBERS)
+DEPARTMENT_HIDDEN = FeishuRule(40004, "no dept authority error", _MEMBERS)
 RECEIVER_UNKNOWN = FeishuRule(230001, _PARAMETER.format("invalid receive_id"), _230001)
 
 # Messages: their content.

@@ -33,6 +33,7 @@ _CONTACTS = (
 METHODS: Mapping[str, tuple[str, ...]] = {
     "bot.info": (),
     "chat.get": ("im:chat", "im:chat:read", "im:chat:readonly"),
+    "user.find_by_department": (*_CONTACTS, "contact:department.organize:readonly"),
     "user.get": _CONTACTS,
     "message.create": _SEND,
     "message.reply": _SEND,

@@ -154,6 +154,14 @@ def usergroups(call: SlackCall) -> CallResult:
     return CallResult({"usergroups": found})
 
 
+def usergroup_users(call: SlackCall) -> CallResult:
+    """usergroups.users.list: the members of one group."""
+    members = call.world.usergroups.get(call.text("usergroup"))
+    if members is None:
+        raise SlackApiError("no_such_subteam")
+    return CallResult({"users": members})
+
+
 def set_status(call: SlackCall) -> CallResult:
     """assistant.threads.setStatus: shown until the next message in the thread."""
     channel = call.world.channel(call.values.get("channel_id"))
@@ -225,6 +233,7 @@ METHODS = {
     "users.info": SlackMethod(user_info, 100),
     "bots.info": SlackMethod(bot_info, 50),
     "usergroups.list": SlackMethod(usergroups, 20),
+    "usergroups.users.list": SlackMethod(usergroup_users, 20),
     "assistant.threads.setStatus": SlackMethod(set_status, 0, FrameKind.TYPING),
     "files.getUploadURLExternal": SlackMethod(upload_url, 100),
     "files.completeUploadExternal": SlackMethod(complete_upload, 100, FrameKind.POST),

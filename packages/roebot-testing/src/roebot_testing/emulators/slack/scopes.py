@@ -65,6 +65,7 @@ METHOD_SCOPES: Mapping[str, MethodScope] = {
     "users.info": MethodScope("users:read"),
     "bots.info": MethodScope("users:read"),
     "usergroups.list": MethodScope("usergroups:read"),
+    "usergroups.users.list": MethodScope("usergroups:read"),
     "files.getUploadURLExternal": MethodScope("files:write"),
     "files.completeUploadExternal": MethodScope("files:write", customize=True),
     "files.info": MethodScope("files:read"),
