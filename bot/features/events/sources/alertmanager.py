@@ -80,6 +80,8 @@ def _report(alert: _Alert, index: int) -> AlertReport:
         raise base.UnreadableEvent(f'alerts.{index}.status: expected "firing" or "resolved".')
     labels, notes = alert.labels, alert.annotations
     status = _STATUSES[alert.status]
+    links = [("source", alert.generator_url), ("dashboard", alert.dashboard_url)]
+    links += [("panel", alert.panel_url), ("silence", alert.silence_url)]
     return AlertReport(
         key=alert.fingerprint or base.content_id("", [], labels),
         status=status,
@@ -89,14 +91,7 @@ def _report(alert: _Alert, index: int) -> AlertReport:
         text=notes.get("description") or notes.get("message", ""),
         severity=base.find_severity(labels.get("severity"), labels.get("priority"), labels.get("level")),
         labels=labels,
-        links=base.keep_links(
-            (
-                ("source", alert.generator_url),
-                ("dashboard", alert.dashboard_url),
-                ("panel", alert.panel_url),
-                ("silence", alert.silence_url),
-            )
-        ),
+        links=base.keep_links(links),
         runbook=base.web_url(notes.get("runbook_url") or notes.get("runbook")),
     )
 
@@ -114,17 +109,16 @@ def sample_notification(version: str) -> Callable[[float, float | None], base.Ev
             "endsAt": base.format_time(ended or -62_135_596_800),
             "fingerprint": "726f65626f740000",
         }
-        return base.make_request(
-            {
-                "version": version,
-                "groupKey": '{}:{alertname="RoebotTest"}',
-                "status": alert["status"],
-                "receiver": "roebot",
-                "groupLabels": {"alertname": "RoebotTest"},
-                "commonLabels": labels,
-                "alerts": [alert],
-            }
-        )
+        message = {
+            "version": version,
+            "groupKey": '{}:{alertname="RoebotTest"}',
+            "status": alert["status"],
+            "receiver": "roebot",
+            "groupLabels": {"alertname": "RoebotTest"},
+            "commonLabels": labels,
+            "alerts": [alert],
+        }
+        return base.make_request(message)
 
     return sample
 

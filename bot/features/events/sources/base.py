@@ -208,6 +208,11 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
+def delivery_key(identity: str, kind: str, body: bytes) -> str:
+    """Return the key of a request from the id that the source gave it, or ("": none) from its content."""
+    return identifier(identity or digest_of(kind, body.decode(errors="replace")))
+
+
 def content_id(group: str, reports: Iterable[AlertReport], *more: object) -> str:
     """Return a key derived from an event's content: its group, and the states of its alerts."""
     return digest_of(group, sorted((one.key, one.status, one.start, one.end) for one in reports), *more)

@@ -6,7 +6,7 @@ the time of an event are in headers, which the signature does not cover.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pydantic import Field
@@ -21,15 +21,9 @@ _ISSUE_STATES: Final = {
     "resolved": Status.RESOLVED,
 }
 _METRIC_STATES: Final = {
-    "critical": Status.FIRING,
-    "warning": Status.FIRING,
-    "open": Status.FIRING,
+    **dict.fromkeys(("critical", "warning", "open"), Status.FIRING),
     "resolved": Status.RESOLVED,
 }
-
-
-class _Project(base.Payload):
-    slug: base.Line = ""
 
 
 class _Issue(base.Payload):
@@ -43,7 +37,7 @@ class _Issue(base.Payload):
     substatus: base.Line = ""
     web_url: base.Line = ""
     permalink: base.Line = ""
-    project: _Project | None = None
+    project: dict[str, Any] | None = None
 
 
 class _Error(base.Payload):
@@ -84,15 +78,15 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
     if report is None:
         return []
     labels = {"event": f"{kind}.{body.action}", **report.labels}
-    key = delivery.headers.get("request-id") or base.digest_of(kind, delivery.body.decode(errors="replace"))
-    return [Event(base.identifier(key), report.key, report.title, (report,), labels)]
+    key = base.delivery_key(delivery.headers.get("request-id", ""), kind, delivery.body)
+    return [Event(key, report.key, report.title, (report,), labels)]
 
 
 def _read_issue(body: _Body, at: int) -> AlertReport | None:
     issue = base.read_payload(_Issue, body.data.get("issue"))
     if issue.status not in _ISSUE_STATES:
         return None
-    labels = {"project": issue.project.slug if issue.project else "", "substatus": issue.substatus}
+    project = base.line((issue.project or {}).get("slug"))
     return AlertReport(
         key=f"issue {issue.id}",
         status=_ISSUE_STATES[issue.status],
@@ -100,16 +94,16 @@ def _read_issue(body: _Body, at: int) -> AlertReport | None:
         title=f"{issue.short_id} {issue.title}".strip(),
         text=issue.culprit or "",
         severity=base.find_severity(issue.priority, issue.level),
-        labels=base.present({**labels, "level": issue.level}),
+        labels=base.present({"project": project, "substatus": issue.substatus, "level": issue.level}),
         links=base.keep_links([("issue", issue.web_url or issue.permalink)]),
     )
 
 
-def _read_error(body: _Body, at: int) -> AlertReport:
+def _read_error(body: _Body, at: int) -> AlertReport | None:
     """Read an issue alert. It has no end; it is resolved when its issue is."""
     error = base.read_payload(_Error, body.data.get("event"))
+    rule = base.line(body.data.get("triggered_rule"))
     facts = {"level": error.level, "environment": error.environment, "release": error.release}
-    rule = {"rule": base.line(body.data.get("triggered_rule"))}
     return AlertReport(
         key=f"issue {error.issue_id}",
         status=Status.FIRING,
@@ -117,7 +111,7 @@ def _read_error(body: _Body, at: int) -> AlertReport:
         title=error.title,
         text=error.culprit or "",
         severity=base.find_severity(error.level),
-        labels=base.present({**dict(error.tags), **facts, **rule}),
+        labels=base.present({**dict(error.tags), **facts, "rule": rule}),
         links=base.keep_links([("event", error.web_url)]),
     )
 
@@ -137,11 +131,7 @@ def _read_metric(body: _Body, at: int) -> AlertReport | None:
     )
 
 
-_READERS: Final[Mapping[str, Callable[[_Body, int], AlertReport | None]]] = {
-    "issue": _read_issue,
-    "event_alert": _read_error,
-    "metric_alert": _read_metric,
-}
+_READERS: Final = {"issue": _read_issue, "event_alert": _read_error, "metric_alert": _read_metric}
 
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
