@@ -15,7 +15,7 @@ from bot.store.web_sessions import find_chat_owner
 from bot.turn import INCIDENT_TOPIC, OpenedTurn, TurnKind
 
 MARK_SHOWN = sql(
-    """UPDATE incidents SET conversation_id = :conversation, card_turn = :turn,
+    """UPDATE incidents SET conversation = :conversation, card_turn = :turn,
     announced = CASE WHEN card_turn = :turn THEN announced ELSE status END,
     outdated = CASE WHEN revision = :revision THEN 0 ELSE outdated END WHERE id = :id"""
 )

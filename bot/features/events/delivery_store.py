@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -12,8 +12,8 @@ from bot.config.events import EventRoute
 from bot.domain import ChatKind, ReplyAddress
 from bot.faults import EventStep, reach
 from bot.features.events.alerts import AlertSeverity, Event, Status
-from bot.features.events.incident import UNTIMED, Incident, Timing, fires_anew
-from bot.features.events.incident_store import decode_incident, save_incident
+from bot.features.events.incident import Incident, Timing, fires_anew
+from bot.features.events.incident_store import save_incident, select_incidents
 from bot.features.events.sources.base import EventRequest
 from bot.store.connection import Connection, sql
 
@@ -144,12 +144,8 @@ def hide_ended(connection: Connection, source: str, before: float) -> None:
 def in_order(event: Event, now: float) -> Event:
     """Return an event whose reports without a time are ordered by arrival."""
     arrived = int(now * 1_000_000_000)
-    timeless = [not (one.start or one.sequence) for one in event.reports]
-    reports = [
-        replace(one, sequence=arrived) if is_timeless else one
-        for one, is_timeless in zip(event.reports, timeless, strict=True)
-    ]
-    return replace(event, reports=tuple(reports)) if any(timeless) else event
+    reports = (one if one.start or one.sequence else replace(one, sequence=arrived) for one in event.reports)
+    return replace(event, reports=tuple(reports))
 
 
 def apply_event(
@@ -161,27 +157,16 @@ def apply_event(
     was resolved may arrive before the report that it is firing.
     """
     kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
-    address = ReplyAddress(route.account, route.chat, kind, route.topic or "")
-    found = {**_place(address), "source": source, "group": event.group}
-    row = connection.execute(FIND_INCIDENT, found).first()
-    known = Incident(source, address, event.group) if row is None else decode_incident(row)
-    after = _fold(known, event, route, rules.timings.get(source, UNTIMED), now)
-    if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
+    new = Incident(source, ReplyAddress(route.account, route.chat, kind, route.topic or ""), event.group)
+    known = _find_newest(connection, new) or new
+    after = _fold(known, event, route, rules, now)
+    is_back = bool(known.opened_at) and known.is_ended and not after.is_ended
+    if is_back and now - known.changed_at > REOPENS_WITHIN:
         # Open another incident. It keeps the known reports, since old ones may still arrive late.
-        fresh: dict[str, Any] = {
-            "id": 0,
-            "opened_at": now,
-            "conversation": 0,
-            "card_turn": 0,
-            "announced": None,
-            "announce_at": 0.0,
-            "parent": 0,
-            "assignee": "",
-            "assignee_name": "",
-        }
-        known, after = replace(known, **fresh), replace(after, **fresh)
+        known = replace(new, title=known.title, group=known.group)
+        after = _fold(known, event, route, rules, now)
     after = replace(after, title=event.title or known.title, oncall=route.oncall or "")
-    is_opened = bool(after.opened_at) and not (after.id and known.opened_at)
+    is_opened = bool(after.opened_at and not known.opened_at)
     if is_opened:
         after = replace(after, parent=_find_storm(connection, after, rules, now))
     if not after.card_turn and (is_opened or after.show_at):
@@ -189,17 +174,23 @@ def apply_event(
     save_incident(connection, known, after, rules.timings, now)
 
 
-def _fold(known: Incident, event: Event, route: EventRoute, timing: Timing, now: float) -> Incident:
+def _find_newest(connection: Connection, incident: Incident) -> Incident | None:
+    """Return the stored incident of the same problem, or None."""
+    same = {**incident.place, "source": incident.source, "group": incident.key}
+    return next(iter(select_incidents(connection, FIND_INCIDENT, **same)), None)
+
+
+def _fold(known: Incident, event: Event, route: EventRoute, rules: FoldRules, now: float) -> Incident:
     """Return an incident after an event, with the work that it starts."""
     group = known.group.fold(event, now).prune(MAX_ALERTS)
     is_news = fires_anew(known.group, group)
     if known.taken_as is Status.RESOLVED and is_news:
         known = replace(known, taken_as=None)
     heard_at = max(known.heard_at, now)
-    after = replace(known, group=group, heard_at=heard_at).derive_state(timing, now)
+    after = replace(known, group=group, heard_at=heard_at).derive_state(rules.timings, now)
     if not route.work or not is_news or after.status is not Status.FIRING or after.is_paused:
         return after
-    since = known.work_since or now
+    since = known.work_since if known.work_at else now
     work_at = min(since + BURST_LASTS, now + BURST_QUIET)
     return replace(after, work_since=since, work_at=work_at, work=route.work)
 
@@ -213,22 +204,15 @@ def _end_of_quiet(incident: Incident, route: EventRoute, rules: FoldRules, now: 
 
 def _find_storm(connection: Connection, incident: Incident, rules: FoldRules, now: float) -> int:
     """Return the id of the incident that collects new ones during an alert storm (0: there is no storm)."""
-    place = _place(incident.address)
-    opened = connection.execute(COUNT_OPENED, {**place, "since": now - STORM_SECONDS}).scalar_one()
-    if int(opened) < rules.storm_limit:
+    recent = {**incident.place, "since": now - STORM_SECONDS}
+    if int(connection.execute(COUNT_OPENED, recent).scalar_one()) < rules.storm_limit:
         return 0
-    row = connection.execute(FIND_INCIDENT, {**place, "source": "", "group": "storm"}).first()
-    if row is not None:
-        known = decode_incident(row)
-        if not known.is_ended or now - known.changed_at <= STORM_SECONDS:
-            return known.id
-    before = Incident("", incident.address, "storm")
-    storm = replace(before, status=Status.FIRING, opened_at=now, changed_at=now, heard_at=now)
-    return save_incident(connection, before, storm, rules.timings, now)
-
-
-def _place(address: ReplyAddress) -> dict[str, str]:
-    return {"account": address.account, "chat": address.chat, "topic": address.topic}
+    new = Incident("", incident.address, "storm")
+    known = _find_newest(connection, new)
+    if known and (not known.is_ended or now - known.changed_at <= STORM_SECONDS):
+        return known.id
+    storm = replace(new, status=Status.FIRING, opened_at=now, changed_at=now, heard_at=now)
+    return save_incident(connection, new, storm, rules.timings, now)
 
 
 def list_last_deliveries(connection: Connection, since: float) -> dict[str, tuple[float, int]]:

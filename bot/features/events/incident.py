@@ -31,7 +31,10 @@ UNTIMED: Final = Timing(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident, as in the table `incidents`. `opened_at` is 0.0 until an alert is firing.
+    """An incident. `opened_at` is 0.0 until an alert is firing.
+
+    The table `incidents` describes its other times. `work_since` is the first event of the burst for which
+    the agent starts, as the route's `work` says.
 
     - `source`: "" for an incident that collects others during an alert storm.
     - `parent`: the incident that this one is part of (0: none). Its card shows this one as an alert.
@@ -73,6 +76,12 @@ class Incident:
     oncall: str = ""
 
     @property
+    def place(self) -> dict[str, str]:
+        """Return the account, the chat and the topic."""
+        address = self.address
+        return {"account": address.account, "chat": address.chat, "topic": address.topic}
+
+    @property
     def is_ended(self) -> bool:
         """Return whether the incident is resolved."""
         return self.status is Status.RESOLVED
@@ -87,8 +96,9 @@ class Incident:
         """Return the labels that all alerts have in common."""
         return find_common_labels(self.group.alerts.values())
 
-    def derive_state(self, timing: Timing, now: float) -> Incident:
+    def derive_state(self, timings: Mapping[str, Timing], now: float) -> Incident:
         """Return the incident with the state that follows from its group, its people and the time."""
+        timing = timings.get(self.source, UNTIMED)
         group = self.group.confirm(now, timing.interval)
         status = group.status
         is_open = status in (Status.FIRING, Status.ACKNOWLEDGED)
@@ -132,8 +142,14 @@ class Incident:
         held = replace(self, group=group, heard_at=now, taken_as=taken_as)
         if not child.work_at:
             return held
-        at, since = min(self.work_at or child.work_at, child.work_at), self.work_since or child.work_since
+        at = min(self.work_at or child.work_at, child.work_at)
+        since = self.work_since if self.work_at else child.work_since
         return replace(held, work_at=at, work_since=since, work=child.work)
+
+    def without_person(self, person: str) -> Incident:
+        """Return the incident without a person's id (`platform:id`) and name."""
+        kept = replace(self, taken_by="", taken_name="") if self.taken_by == person else self
+        return replace(kept, assignee="", assignee_name="") if self.assignee == person else kept
 
     def drop_child(self, number: int) -> Incident:
         """Return the incident without an incident that was part of it."""

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any, Final
 
-from bot.config.events import EventWork
-from bot.domain import ChatKind, ReplyAddress
-from bot.features.events.alerts import AlertSeverity, Status
+from pydantic import TypeAdapter
+
+from bot.features.events.alerts import Status
 from bot.features.events.incident import (
     DECISIONS,
     RECORDED_AS,
-    UNTIMED,
     Incident,
     IncidentChange,
     Timing,
 )
-from bot.features.events.tables import decode_group, encode_group
 from bot.store.audit import Actor
-from bot.store.connection import OPEN, Connection, sql
+from bot.store.connection import OPEN, Connection, Statement, sql
 
 LASTS: Final = 60.0
 """Seconds for which a state must last before it is announced in the chat."""
 BATCH: Final = 50
+
+
+class Due(StrEnum):
+    """Columns with the time of a change: to settle the state, to announce it, and to start the agent."""
+
+    SETTLE = "settle_at"
+    ANNOUNCE = "announce_at"
+    WORK = "work_at"
+
+
 GET_INCIDENT = sql("SELECT * FROM incidents WHERE id = :id")
 LIST_CHAT_INCIDENTS = sql(
     """SELECT * FROM incidents WHERE account = :account AND chat = :chat AND opened_at > 0
@@ -35,41 +44,33 @@ LIST_OUTDATED = sql(
     f"""SELECT * FROM incidents WHERE outdated = 1 AND show_at <= :now AND NOT EXISTS (SELECT 1 FROM turns t
     WHERE t.id = incidents.card_turn AND t.state IN {OPEN}) ORDER BY id LIMIT :limit"""
 )
-FIND_OUTDATED = sql("SELECT 1 FROM incidents WHERE outdated = 1 AND show_at <= :now LIMIT 1")
-COUNT_INCIDENTS = sql(
-    "SELECT status, COUNT(*) AS number FROM incidents WHERE opened_at > 0 GROUP BY status ORDER BY status"
-)
-# Skip an incident until its next event.
-SHELVE_INCIDENT = sql("UPDATE incidents SET outdated = 0, announce_at = 0, work_at = 0 WHERE id = :id")
-LIST_UNSETTLED = sql(
-    """SELECT * FROM incidents WHERE settle_at > 0 AND settle_at <= :now ORDER BY settle_at LIMIT :limit"""
-)
-NEXT_SETTLE = sql("SELECT MIN(settle_at) FROM incidents WHERE settle_at > 0")
-LIST_UNANNOUNCED = sql(
-    """SELECT * FROM incidents WHERE announce_at > 0 AND announce_at <= :now ORDER BY announce_at
-    LIMIT :limit"""
-)
 LIST_EARLIER = sql(
     """SELECT * FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
     AND source = :source AND group_key = :group AND id < :before AND opened_at > 0 ORDER BY id DESC
     LIMIT :limit"""
 )
-LIST_DUE_WORK = sql(
-    """SELECT * FROM incidents WHERE work_at > 0 AND work_at <= :now AND card_turn > 0 ORDER BY work_at
-    LIMIT :limit"""
+# List the incidents for which it is time; the agent starts below a card.
+LIST_DUE: Final = {
+    due: sql(
+        f"""SELECT * FROM incidents WHERE {due.value} > 0 AND {due.value} <= :now
+        {"AND card_turn > 0" if due is Due.WORK else ""} ORDER BY {due.value} LIMIT :limit"""
+    )
+    for due in Due
+}
+NEXT_DUE = sql(
+    f"""SELECT MIN(at) FROM (SELECT MIN(show_at) AS at FROM incidents WHERE outdated = 1 UNION ALL
+    {" UNION ALL ".join(f"SELECT MIN({due.value}) FROM incidents WHERE {due.value} > 0" for due in Due)}) d"""
 )
-NEXT_WORK = sql("SELECT MIN(work_at) FROM incidents WHERE work_at > 0")
-NEXT_ANNOUNCEMENT = sql("SELECT MIN(announce_at) FROM incidents WHERE announce_at > 0")
-# Values that every change of an incident writes.
-_CHANGED: Final = (
-    *("title", "status", "severity", "state", "opened_at", "changed_at", "heard_at", "settle_at"),
-    *("parent_id", "show_at", "paused", "assignee", "assignee_name", "taken_as", "taken_by", "taken_name"),
-    *("announce_at", "work_since", "work_at", "work", "oncall"),
+COUNT_INCIDENTS = sql(
+    "SELECT status, COUNT(*) AS number FROM incidents WHERE opened_at > 0 GROUP BY status ORDER BY status"
 )
-_FIXED: Final = ("source", "account", "chat", "chat_kind", "topic", "group_key")
+# Skip an incident until its next event.
+SHELVE_INCIDENT = sql("UPDATE incidents SET outdated = 0, announce_at = 0, work_at = 0 WHERE id = :id")
+_CHANGED: Final = ("status", *("opened_at", "changed_at", "heard_at", "show_at"), *Due, "state")
+_PLACE: Final = ("source", "account", "chat", "topic", "group_key")
 ADD_INCIDENT = sql(
-    f"""INSERT INTO incidents ({", ".join((*_FIXED, *_CHANGED))}, conversation_id, card_turn, announced,
-    outdated, revision) VALUES ({", ".join(f":{name}" for name in (*_FIXED, *_CHANGED))}, 0, 0, '', :outdated,
+    f"""INSERT INTO incidents ({", ".join((*_PLACE, *_CHANGED))}, conversation, card_turn, announced,
+    outdated, revision) VALUES ({", ".join(f":{name}" for name in (*_PLACE, *_CHANGED))}, 0, 0, '', :outdated,
     0) RETURNING id"""
 )
 SAVE_INCIDENT = sql(
@@ -87,6 +88,8 @@ LIST_CHANGES = sql(
     """SELECT at, kind, actor, text FROM incident_changes WHERE incident_id = :incident ORDER BY id
     LIMIT :limit"""
 )
+STATE: Final = TypeAdapter(Incident)
+"""The JSON of an incident."""
 
 
 def decide_incident(
@@ -102,8 +105,7 @@ def decide_incident(
     Return the changed incident, or None if the decision changes nothing.
     """
     before = load_incident(connection, number)
-    decided = DECISIONS[decision](before, actor)
-    after = decided.derive_state(timings.get(before.source, UNTIMED), now)
+    after = DECISIONS[decision](before, actor).derive_state(timings, now)
     if _decisions(after) == _decisions(before):
         # Pressing a button removed all buttons of the card.
         connection.execute(TOUCH_CARD, {"id": number})
@@ -129,7 +131,7 @@ def merge_incident(
         return False
     if before.parent:
         earlier = load_incident(connection, before.parent)
-        released = earlier.drop_child(number).derive_state(timings.get(earlier.source, UNTIMED), now)
+        released = earlier.drop_child(number).derive_state(timings, now)
         save_incident(connection, earlier, released, timings, now)
     after = replace(before, parent=into)
     save_incident(connection, before, after, timings, now, actor, "merged")
@@ -151,54 +153,29 @@ def save_incident(
     """
     if after.is_paused or after.is_ended:
         after = replace(after, work_at=0.0, work_since=0.0)
-    row: dict[str, Any] = {
-        "title": after.title,
-        "status": after.status.value,
-        "severity": after.severity.value if after.severity else "",
-        "state": encode_group(after.group),
-        "opened_at": after.opened_at,
-        "changed_at": after.changed_at,
-        "heard_at": after.heard_at,
-        "settle_at": after.settle_at,
-        "parent_id": after.parent,
-        "show_at": after.show_at,
-        "paused": int(after.is_paused),
-        "assignee": after.assignee,
-        "assignee_name": after.assignee_name,
-        "taken_as": after.taken_as.value if after.taken_as else "",
-        "taken_by": after.taken_by,
-        "taken_name": after.taken_name,
-        "announce_at": _announce_at(before, after, now, actor),
-        "work_since": after.work_since,
-        "work_at": 0.0 if after.parent else after.work_at,
-        "work": after.work.model_dump_json() if after.work else "",
-        "oncall": after.oncall,
-    }
-    has_card = _has_card(after)
+    announce_at = _announce_at(before, after, now, actor)
     is_changed = replace(after, heard_at=0.0, settle_at=0.0) != replace(before, heard_at=0.0, settle_at=0.0)
-    row["outdated"] = int(has_card and is_changed)
+    has_card = _has_card(after)
+    row = {
+        **{name: getattr(after, name) for name in _CHANGED if name != "state"},
+        "status": after.status.value,
+        "announce_at": announce_at,
+        "work_at": 0.0 if after.parent else after.work_at,
+        "state": encode_incident(after),
+        "outdated": int(has_card and is_changed),
+    }
     if after.id:
         connection.execute(SAVE_INCIDENT, {**row, "id": after.id, "has_card": int(has_card)})
-        number = after.id
     else:
-        address = after.address
-        new = {
-            "source": after.source,
-            "account": address.account,
-            "chat": address.chat,
-            "chat_kind": address.chat_kind.value,
-            "topic": address.topic,
-            "group_key": after.key,
-        }
-        number = int(connection.execute(ADD_INCIDENT, {**row, **new}).scalar_one())
+        place = after.place | {"source": after.source, "group_key": after.key}
+        after = replace(after, id=int(connection.execute(ADD_INCIDENT, {**row, **place}).scalar_one()))
     if after.status is not before.status or actor is not None:
-        record_change(connection, replace(after, id=number), kind or after.status.value, actor, now)
+        record_change(connection, after, kind or after.status.value, actor, now)
     if after.parent:
         parent = load_incident(connection, after.parent)
-        held = parent.fold_child(replace(after, id=number), now)
-        held = held.derive_state(timings.get(parent.source, UNTIMED), now)
+        held = parent.fold_child(after, now).derive_state(timings, now)
         save_incident(connection, parent, held, timings, now)
-    return number
+    return after.id
 
 
 def record_change(
@@ -234,13 +211,22 @@ def _announce_at(before: Incident, after: Incident, now: float, actor: Actor | N
     return 0.0 if is_known else now + LASTS
 
 
-def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now: float) -> float:
-    """Update the incidents that are due. Return when the next ones are due (0.0: never)."""
-    for row in connection.execute(LIST_UNSETTLED, {"now": now, "limit": BATCH}).all():
-        before = decode_incident(row)
-        after = before.derive_state(timings.get(before.source, UNTIMED), now)
+def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now: float) -> None:
+    """Update the incidents whose state changes without an event."""
+    for before in list_due(connection, Due.SETTLE, now):
+        after = before.derive_state(timings, now)
         save_incident(connection, before, after, timings, now)
-    return float(connection.execute(NEXT_SETTLE).scalar_one() or 0.0)
+
+
+def list_due(connection: Connection, due: Due, now: float) -> list[Incident]:
+    """Return the incidents for which it is time."""
+    return select_incidents(connection, LIST_DUE[due], now=now, limit=BATCH)
+
+
+def find_next_due(connection: Connection) -> float | None:
+    """Return when the next card, state or work is due, possibly in the past; None if none is."""
+    found: float | None = connection.execute(NEXT_DUE).scalar_one()
+    return found
 
 
 def load_incident(connection: Connection, number: int) -> Incident:
@@ -256,54 +242,26 @@ def list_changes(connection: Connection, incident: int, limit: int = 200) -> lis
 
 def list_chat_incidents(connection: Connection, account: str, chat: str, limit: int) -> list[Incident]:
     """Return the incidents of a chat, the newest first."""
-    where = {"account": account, "chat": chat, "limit": limit}
-    return [decode_incident(row) for row in connection.execute(LIST_CHAT_INCIDENTS, where).all()]
+    return select_incidents(connection, LIST_CHAT_INCIDENTS, account=account, chat=chat, limit=limit)
 
 
 def find_chat_incident(connection: Connection, account: str, chat: str, number: int) -> Incident | None:
     """Return an incident of a chat, or None if the chat has none with this number."""
-    row = connection.execute(GET_INCIDENT, {"id": number}).first()
-    found = None if row is None else decode_incident(row)
-    is_here = found is not None and (found.address.account, found.address.chat) == (account, chat)
-    return found if is_here and found is not None and found.opened_at else None
+    for found in select_incidents(connection, GET_INCIDENT, id=number):
+        if (found.address.account, found.address.chat) == (account, chat) and found.opened_at:
+            return found
+    return None
 
 
 def list_history(connection: Connection, incident: Incident, limit: int) -> list[Incident]:
     """Return earlier incidents of the same problem, the newest first."""
-    address = incident.address
-    where = {
-        "account": address.account,
-        "chat": address.chat,
-        "topic": address.topic,
-        "source": incident.source,
-        "group": incident.key,
-        "before": incident.id,
-        "limit": limit,
-    }
-    return [decode_incident(row) for row in connection.execute(LIST_EARLIER, where).all()]
-
-
-def list_due_work(connection: Connection, now: float) -> tuple[list[Incident], float]:
-    """Return the incidents on which the agent must start now, and when the next are due (0.0: never)."""
-    rows = connection.execute(LIST_DUE_WORK, {"now": now, "limit": BATCH}).all()
-    return [decode_incident(row) for row in rows], connection.execute(NEXT_WORK).scalar_one() or 0.0
-
-
-def list_unannounced(connection: Connection, now: float) -> tuple[list[Incident], float]:
-    """Return the incidents whose state must be announced, and when the next are due (0.0: never)."""
-    rows = connection.execute(LIST_UNANNOUNCED, {"now": now, "limit": BATCH}).all()
-    return [decode_incident(row) for row in rows], connection.execute(NEXT_ANNOUNCEMENT).scalar_one() or 0.0
+    same = {"source": incident.source, "group": incident.key, "before": incident.id}
+    return select_incidents(connection, LIST_EARLIER, **incident.place, **same, limit=limit)
 
 
 def list_outdated(connection: Connection, now: float) -> list[Incident]:
     """Return incidents whose card must be posted or updated, and can be now."""
-    rows = connection.execute(LIST_OUTDATED, {"limit": BATCH, "now": now}).all()
-    return [decode_incident(row) for row in rows]
-
-
-def has_outdated(connection: Connection, now: float) -> bool:
-    """Return whether a card must be posted or updated."""
-    return connection.execute(FIND_OUTDATED, {"now": now}).first() is not None
+    return select_incidents(connection, LIST_OUTDATED, now=now, limit=BATCH)
 
 
 def count_incidents(connection: Connection) -> dict[str, int]:
@@ -316,36 +274,27 @@ def shelve_incident(connection: Connection, incident: Incident) -> None:
     connection.execute(SHELVE_INCIDENT, {"id": incident.id})
 
 
+def select_incidents(connection: Connection, statement: Statement, **where: Any) -> list[Incident]:
+    """Return the incidents that a statement finds."""
+    return [decode_incident(row) for row in connection.execute(statement, where).all()]
+
+
+def encode_incident(incident: Incident) -> str:
+    """Encode an incident for the database."""
+    return STATE.dump_json(incident).decode()
+
+
 def decode_incident(row: Any) -> Incident:
-    """Decode a row of the table."""
-    return Incident(
-        source=row.source,
-        address=ReplyAddress(row.account, row.chat, ChatKind(row.chat_kind), row.topic),
-        key=row.group_key,
-        title=row.title,
-        group=decode_group(row.state),
-        opened_at=row.opened_at,
-        changed_at=row.changed_at,
-        heard_at=row.heard_at,
-        status=Status(row.status),
-        severity=AlertSeverity(row.severity) if row.severity else None,
-        settle_at=row.settle_at,
-        parent=row.parent_id,
-        show_at=row.show_at,
-        is_paused=bool(row.paused),
-        assignee=row.assignee,
-        assignee_name=row.assignee_name,
-        taken_as=Status(row.taken_as) if row.taken_as else None,
-        taken_by=row.taken_by,
-        taken_name=row.taken_name,
+    """Decode a row of the table. Its columns are newer than what `state` says about them."""
+    stored = STATE.validate_json(row.state)
+    return replace(
+        stored,
         id=row.id,
-        conversation=row.conversation_id,
+        address=replace(stored.address, account=row.account, chat=row.chat),
+        conversation=row.conversation,
         card_turn=row.card_turn,
         announced=Status(row.announced) if row.announced else None,
         announce_at=row.announce_at,
-        revision=row.revision,
-        work_since=row.work_since,
         work_at=row.work_at,
-        work=EventWork.model_validate_json(row.work) if row.work else None,
-        oncall=row.oncall,
+        revision=row.revision,
     )

@@ -20,12 +20,12 @@ from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.delivery_store import purge_deliveries
 from bot.features.events.incident import Incident, Timing
 from bot.features.events.incident_store import (
-    has_outdated,
+    Due,
+    find_next_due,
     list_changes,
-    list_due_work,
+    list_due,
     list_history,
     list_outdated,
-    list_unannounced,
     settle_incidents,
     shelve_incident,
 )
@@ -73,19 +73,15 @@ class IncidentCards:
         if now >= self._purge_at:
             self._purge_at = now + PURGE_EVERY
             await core.db.transact(purge_deliveries, now - core.config.events.kept_days * DAY)
-        settled = await core.db.transact(settle_incidents, timings, now)
+        await core.db.transact(settle_incidents, timings, now)
         for incident in await core.db.transact(list_outdated, now):
             await self._show_card(incident)
-        unannounced, announced = await core.db.transact(list_unannounced, now)
-        for incident in unannounced:
+        for incident in await core.db.transact(list_due, Due.ANNOUNCE, now):
             await self._announce_state(incident, now)
-        waiting, started = await core.db.transact(list_due_work, now)
-        for incident in waiting:
+        for incident in await core.db.transact(list_due, Due.WORK, now):
             await self._start_work(incident, now)
-        if await core.db.transact(has_outdated, now):
-            return EDIT_EVERY
-        nap = min((at - now for at in (settled, announced, started) if at), default=LONGEST_NAP)
-        return min(LONGEST_NAP, max(EDIT_EVERY, nap))
+        next_due = await core.db.transact(find_next_due)
+        return LONGEST_NAP if next_due is None else min(LONGEST_NAP, max(EDIT_EVERY, next_due - now))
 
     async def _show_card(self, incident: Incident) -> None:
         core, account = self._core, self._core.account(incident.address.account)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bot.features.events.incident_store import TOUCH_CARD, encode_incident, select_incidents
 from bot.store.connection import Connection, sql
 from bot.store.person_data import PersonData, PersonKey
 
 ENDED_KEPT = 366 * 24 * 3600.0
 """Seconds for which resolved incidents are stored."""
 DETACH_CHANGES = sql("UPDATE incident_changes SET actor = '', text = '' WHERE actor = :person")
-DETACH_INCIDENTS = sql(
-    """UPDATE incidents SET taken_by = '', taken_name = '', outdated = 1, revision = revision + 1
-    WHERE taken_by = :person"""
+LIST_INCIDENTS_OF = sql(
+    "SELECT * FROM incidents WHERE id IN (SELECT incident_id FROM incident_changes WHERE actor = :person)"
 )
+SET_STATE = sql("UPDATE incidents SET state = :state WHERE id = :id")
 MOVE_INCIDENTS = sql("UPDATE incidents SET chat = :new WHERE account = :account AND chat = :old")
 LIST_CHANGES_BY = sql(
     "SELECT incident_id, at, kind FROM incident_changes WHERE actor = :person ORDER BY id LIMIT 10000"
@@ -33,8 +34,11 @@ class IncidentData(PersonData):
         connection.execute(MOVE_INCIDENTS, {"account": account, "old": old, "new": new})
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
+        for incident in select_incidents(connection, LIST_INCIDENTS_OF, person=str(person)):
+            state = encode_incident(incident.without_person(str(person)))
+            connection.execute(SET_STATE, {"id": incident.id, "state": state})
+            connection.execute(TOUCH_CARD, {"id": incident.id})
         connection.execute(DETACH_CHANGES, {"person": str(person)})
-        connection.execute(DETACH_INCIDENTS, {"person": str(person)})
         return {}
 
     def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
+from bot.config.events import EventRoute, EventsConfig, EventSource, Scheme
 from bot.faults import EventStep, reach
-from bot.features.events.alerts import AlertSeverity, Event
+from bot.features.events.alerts import AlertReport, AlertSeverity, Event
 from bot.features.events.credentials import (
     BasicSecret,
     Credential,
@@ -35,7 +35,7 @@ from bot.features.events.sources.base import EventRequest, SourceKind, Unreadabl
 from bot.features.events.sources.cloudevents import cloudevents
 from bot.features.events.sources.datadog import DATADOG
 from bot.features.events.sources.github import GITHUB
-from bot.features.events.sources.mapping import FieldMap, generic
+from bot.features.events.sources.mapping import generic
 from bot.features.events.sources.opsgenie import OPSGENIE
 from bot.features.events.sources.pagerduty import PAGERDUTY
 from bot.features.events.sources.sentry import SENTRY
@@ -69,11 +69,8 @@ class Source:
 
 def make_source(name: str, config: EventSource) -> Source:
     """Create a source from its configuration. Raises ValueError for a malformed secret."""
-    if config.type in KINDS:
-        kind = KINDS[config.type]
-    else:
-        fields = _field_map(config.mapping)
-        kind = cloudevents(fields) if config.type == "cloudevents" else generic(fields)
+    mapped = cloudevents if config.type == "cloudevents" else generic
+    kind = KINDS.get(config.type) or mapped(config.mapping)
     interval = kind.interval if config.interval_minutes is None else config.interval_minutes * 60.0
     return Source(name, kind, _credential(kind, config), Timing(interval, kind.quiet_after))
 
@@ -104,20 +101,6 @@ def _credential(kind: SourceKind, config: EventSource) -> Credential | None:
     return makers[config.scheme]()
 
 
-def _field_map(fields: EventFields) -> FieldMap:
-    given = {name: getattr(fields, name) or "" for name in ("id", "group", "time", "link", "runbook")}
-    return FieldMap(
-        title=fields.title,
-        text=fields.text,
-        status=fields.status,
-        severity=fields.severity,
-        labels=fields.labels,
-        resolved=frozenset(fields.resolved),
-        acknowledged=frozenset(fields.acknowledged),
-        **given,
-    )
-
-
 def route_event(config: EventsConfig, source: str, event: Event) -> EventRoute | None:
     """Return the first route that matches an event, or None."""
     facts = [event.labels, *(report.labels for report in event.reports[:1])]
@@ -137,14 +120,12 @@ def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
 
 def weigh_event(event: Event, route: EventRoute) -> Event:
     """Return an event with the severities that its route assigns to the alerts."""
-    if not route.severity:
-        return event
-    found = [route.find_severity({**event.labels, **one.labels}) for one in event.reports]
-    reports = [
-        replace(one, severity=AlertSeverity(word)) if word else one
-        for one, word in zip(event.reports, found, strict=True)
-    ]
-    return replace(event, reports=tuple(reports))
+
+    def set_severity(report: AlertReport) -> AlertReport:
+        word = route.find_severity({**event.labels, **report.labels})
+        return replace(report, severity=AlertSeverity(word)) if word else report
+
+    return replace(event, reports=tuple(map(set_severity, event.reports)))
 
 
 @dataclass(slots=True)

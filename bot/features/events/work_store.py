@@ -17,9 +17,7 @@ from bot.turn import OpenedTurn, Turn, TurnKind
 
 HOUR: Final = 3_600.0
 # Mark the work on an incident as started, unless another process has started it.
-MARK_STARTED = sql(
-    "UPDATE incidents SET work_at = 0, work_since = 0 WHERE id = :id AND work_at = :work_at RETURNING id"
-)
+MARK_STARTED = sql("UPDATE incidents SET work_at = 0 WHERE id = :id AND work_at = :work_at RETURNING id")
 THREAD_OF = sql("SELECT thread_id FROM conversations WHERE id = :id")
 COUNT_STARTS = sql(
     "SELECT COALESCE(SUM(value), 0) FROM meters WHERE scope = :scope AND start > :since AND start <= :now"

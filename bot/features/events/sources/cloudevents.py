@@ -12,27 +12,24 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
+from bot.config.events import EventFields
 from bot.features.events.alerts import Event
 from bot.features.events.sources import base
-from bot.features.events.sources.mapping import FieldMap
+from bot.features.events.sources.mapping import read_mapped, sample_mapped
 
 MAX_BATCH: Final = 100
 _TYPE: Final = "application/cloudevents"
 
 
-def cloudevents(mapping: FieldMap) -> base.SourceKind:
+def cloudevents(fields: EventFields) -> base.SourceKind:
     """Create the kind of source for CloudEvents. Their subject, or else their source, is the group."""
 
+    def read_one(value: dict[str, Any]) -> Event:
+        key, group = f"{value['source']} {value['id']}", str(value.get("subject") or value["source"])
+        return read_mapped(fields, value, key=key, group=group)
+
     def read(delivery: base.EventRequest) -> Sequence[Event]:
-        found = [_check(value) for value in _unpack(delivery)]
-        return [
-            mapping.read(
-                value,
-                key=f"{value['source']} {value['id']}",
-                group=str(value.get("subject") or value["source"]),
-            )
-            for value in found
-        ]
+        return [read_one(_check(value)) for value in _unpack(delivery)]
 
     def sample(began: float, ended: float | None) -> base.EventRequest:
         event = {
@@ -41,7 +38,7 @@ def cloudevents(mapping: FieldMap) -> base.SourceKind:
             "source": "/roebot",
             "type": "roebot.test",
             "subject": "test",
-            **mapping.sample(began, ended),
+            **sample_mapped(fields, began, ended),
         }
         return base.make_request(event, {"content-type": f"{_TYPE}+json"})
 

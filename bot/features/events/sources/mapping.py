@@ -3,86 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
+from bot.config.events import EventFields
 from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.sources import base
 
-RESOLVED: Final = frozenset({"resolved", "ok", "closed", "recovered", "success", "up", "normal", "done"})
-ACKNOWLEDGED: Final = frozenset({"acknowledged", "acked", "ack"})
 
+def read_mapped(fields: EventFields, value: Any, *, key: str = "", group: str = "") -> Event:
+    """Convert a value to an event. `key` and `group` are used where the mapping has no value.
 
-@dataclass(frozen=True, slots=True)
-class FieldMap:
-    """Paths to the values of an alert in an event, such as "data.alert.id" or "items.0.name" ("": none).
-
-    The `status` of an event is compared, in lower case, with `resolved` and `acknowledged`; any other one
-    means firing. Without a path for the group, each event is a separate group.
+    Without a value for the group, each event is a separate one. Raises UnreadableEvent.
     """
-
-    id: str = ""
-    group: str = ""
-    title: str = "title"
-    text: str = "text"
-    status: str = "status"
-    severity: str = "severity"
-    time: str = ""
-    link: str = ""
-    runbook: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    resolved: frozenset[str] = RESOLVED
-    acknowledged: frozenset[str] = ACKNOWLEDGED
-
-    def read(self, value: Any, *, key: str = "", group: str = "") -> Event:
-        """Convert a value to an event. `key` and `group` are used where the mapping has no value.
-
-        Raises UnreadableEvent.
-        """
-        key = base.identifier(find_path(value, self.id) or key or base.digest_of(value))
-        group = base.identifier(find_path(value, self.group) or group or key)
-        word = base.line(find_path(value, self.status)).lower()
-        labels = {name: base.line(find_path(value, path)) for name, path in self.labels.items()}
-        report = AlertReport(
-            key=group,
-            status=self._status(word),
-            sequence=self._read_time(find_path(value, self.time)),
-            title=base.line(find_path(value, self.title)),
-            text=base.paragraphs(find_path(value, self.text)),
-            severity=base.find_severity(find_path(value, self.severity)),
-            labels=base.present(labels),
-            links=base.keep_links([("source", find_path(value, self.link))]),
-            runbook=base.web_url(find_path(value, self.runbook)),
-        )
-        return Event(key, group, report.title, (report,), report.labels)
-
-    def sample(self, began: float, ended: float | None) -> Any:
-        """Return a sample event about a problem that began or, with `ended`, one that ended."""
-        word = "firing" if ended is None else min(self.resolved)
-        paths = {
-            self.title: "This is a test of Roebot",
-            self.status: word,
-            self.time: base.format_time(ended or began),
-            self.group: "roebot-test",
-            self.id: f"roebot-test-{ended or began}",
-        }
-        return fill({path: text for path, text in paths.items() if path})
-
-    def _status(self, word: str) -> Status:
-        if word in self.resolved:
-            return Status.RESOLVED
-        return Status.ACKNOWLEDGED if word in self.acknowledged else Status.FIRING
-
-    def _read_time(self, value: Any) -> int:
-        try:
-            return base.unix_seconds(str(value)) or base.read_time(None if value is None else str(value))
-        except ValueError as error:
-            raise base.UnreadableEvent(f"{self.time}: {error}.") from None
+    key = base.identifier(find_path(value, fields.id) or key or base.digest_of(value))
+    group = base.identifier(find_path(value, fields.group) or group or key)
+    labels = {name: base.line(find_path(value, path)) for name, path in fields.labels.items()}
+    report = AlertReport(
+        key=group,
+        status=_read_status(fields, base.line(find_path(value, fields.status)).lower()),
+        sequence=_read_time(fields, find_path(value, fields.time)),
+        title=base.line(find_path(value, fields.title)),
+        text=base.paragraphs(find_path(value, fields.text)),
+        severity=base.find_severity(find_path(value, fields.severity)),
+        labels=base.present(labels),
+        links=base.keep_links([("source", find_path(value, fields.link))]),
+        runbook=base.web_url(find_path(value, fields.runbook)),
+    )
+    return Event(key, group, report.title, (report,), report.labels)
 
 
-def find_path(value: Any, path: str) -> Any:
-    """Return the value at a path; None if it is missing, an object or a list."""
-    for name in filter(None, path.split(".")):
+def sample_mapped(fields: EventFields, began: float, ended: float | None) -> Any:
+    """Return a sample event about a problem that began or, with `ended`, one that ended."""
+    paths = {
+        fields.title: "This is a test of Roebot",
+        fields.status: "firing" if ended is None else min(fields.resolved),
+        fields.time: base.format_time(ended or began),
+        fields.group: "roebot-test",
+        fields.id: f"roebot-test-{ended or began}",
+    }
+    return fill({path: text for path, text in paths.items() if path})
+
+
+def _read_status(fields: EventFields, word: str) -> Status:
+    if word in fields.resolved:
+        return Status.RESOLVED
+    return Status.ACKNOWLEDGED if word in fields.acknowledged else Status.FIRING
+
+
+def _read_time(fields: EventFields, value: Any) -> int:
+    try:
+        return base.unix_seconds(str(value)) or base.read_time(None if value is None else str(value))
+    except ValueError as error:
+        raise base.UnreadableEvent(f"{fields.time}: {error}.") from None
+
+
+def find_path(value: Any, path: str | None) -> Any:
+    """Return the value at a path such as `items.0.name`; None if it is missing, an object or a list."""
+    for name in filter(None, (path or "").split(".")):
         if isinstance(value, Mapping):
             value = value.get(name)
         elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
@@ -105,13 +82,13 @@ def fill(paths: Mapping[str, str]) -> Any:
     return {name: fill(below) for name, below in rest.items()}
 
 
-def generic(mapping: FieldMap) -> base.SourceKind:
+def generic(fields: EventFields) -> base.SourceKind:
     """Create a kind of source from the mapping of its JSON."""
 
     def read(delivery: base.EventRequest) -> Sequence[Event]:
-        return [mapping.read(base.read_json(delivery.body))]
+        return [read_mapped(fields, base.read_json(delivery.body))]
 
     def sample(began: float, ended: float | None) -> base.EventRequest:
-        return base.make_request(mapping.sample(began, ended))
+        return base.make_request(sample_mapped(fields, began, ended))
 
     return base.SourceKind("generic", read, sample)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.config.events import EventFields
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
 from bot.features.events.sources.base import EventRequest, SourceKind
 from bot.features.events.sources.cloudevents import cloudevents
 from bot.features.events.sources.datadog import DATADOG, TEMPLATE
 from bot.features.events.sources.github import GITHUB
-from bot.features.events.sources.mapping import FieldMap, generic
+from bot.features.events.sources.mapping import generic
 from bot.features.events.sources.opsgenie import OPSGENIE
 from bot.features.events.sources.pagerduty import PAGERDUTY
 from bot.features.events.sources.sentry import SENTRY
@@ -280,9 +281,9 @@ def binary(event: dict[str, Any]) -> EventRequest:
     return post(event["data"], {**JSON, **headers})
 
 
-CHECKS = cloudevents(FieldMap(title="data.title", status="data.state", time="data.at"))
+CHECKS = cloudevents(EventFields(title="data.title", status="data.state", time="data.at"))
 MONITOR = generic(
-    FieldMap(
+    EventFields(
         id="event",
         group="monitor.0.id",
         title="monitor.0.name",

@@ -13,8 +13,8 @@ from bot.domain import ChatKind, ReplyAddress
 from bot.features.events.alerts import Alert, AlertReport, Group, Status
 from bot.features.events.card import MAX_CARD, format_card, format_facts
 from bot.features.events.incident import Incident
+from bot.features.events.incident_store import STATE, encode_incident
 from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent
-from bot.features.events.tables import decode_group, encode_group
 from bot.texts import texts_for
 
 from .samples import SAMPLES
@@ -102,9 +102,9 @@ def test_an_odd_event_is_refused_or_can_be_stored_and_shown(name: str) -> None:
             check_text(event.id, 400)
             check_text(event.group, 400)
             group = Group().fold(event, 1.0)
-            assert decode_group(encode_group(group)) == group
             address = ReplyAddress("slack", "C1", ChatKind.GROUP)
             incident = Incident("alerts", address, event.group, event.title, group, 1.0)
+            assert STATE.validate_json(encode_incident(incident)) == incident
             check_text(format_card(incident, texts), MAX_CARD)
             format_facts(incident, [], texts).encode()
     assert refused

@@ -23,11 +23,13 @@ from bot.features.events.delivery_store import (
 from bot.features.events.incident import Incident, Timing
 from bot.features.events.incident_store import (
     LASTS,
+    Due,
     decide_incident,
+    find_next_due,
     list_changes,
     list_chat_incidents,
+    list_due,
     list_outdated,
-    list_unannounced,
     merge_incident,
     settle_incidents,
 )
@@ -38,6 +40,7 @@ from bot.features.events.sources.base import EventRequest
 from bot.features.events.tables import TABLES
 from bot.store import Database
 from bot.store.audit import Actor
+from bot.store.person_data import PersonKey
 
 from .samples import alert, alertmanager
 
@@ -92,7 +95,10 @@ class Chat:
         return [one.kind for one in await self.db.transact(list_changes, number)]
 
     async def pass_time(self, now: float) -> float:
-        return await self.db.transact(settle_incidents, {"alerts": TIMING}, now)
+        """Settle what is due; when the newest incident is due next."""
+        await self.db.transact(settle_incidents, {"alerts": TIMING}, now)
+        newest = "SELECT settle_at FROM incidents ORDER BY id DESC LIMIT 1"
+        return float(await self.db.schema(lambda one: one.exec_driver_sql(newest).scalar_one()))
 
 
 @pytest.fixture
@@ -166,16 +172,19 @@ async def test_an_incident_for_each_alert(chat: Chat) -> None:
 async def test_a_state_is_told_once_it_has_lasted(chat: Chat) -> None:
     await chat.receive(FIRES, 100.0)
     (incident,) = await chat.incidents()
-    assert await chat.db.transact(list_unannounced, 1e6) == ([], 0.0), "the card tells it"
+    assert await chat.db.transact(list_due, Due.ANNOUNCE, 1e6) == [], "the card tells it"
+    assert await chat.db.transact(find_next_due) == 0.0, "the card is due"
     shown = "UPDATE incidents SET announced = 'firing', card_turn = 1"
     await chat.db.schema(lambda connection: connection.exec_driver_sql(shown))
     for at in (200.0, 210.0):
         await chat.receive(ENDS, at)
         await chat.receive(alertmanager(f"a firing {at:g}"), at + 5)
         await chat.receive(alertmanager(f"a resolved {at:g} {at + 1:g}"), at + 8)
-    found, later = await chat.db.transact(list_unannounced, 218.0 + LASTS - 1)
-    assert (found, later) == ([], 218.0 + LASTS)
-    found, _ = await chat.db.transact(list_unannounced, later)
+    await chat.shown()
+    later = await chat.db.transact(find_next_due)
+    assert later == 218.0 + LASTS
+    assert await chat.db.transact(list_due, Due.ANNOUNCE, later - 1) == []
+    found = await chat.db.transact(list_due, Due.ANNOUNCE, later)
     assert [(one.id, one.status) for one in found] == [(incident.id, Status.RESOLVED)]
 
 
@@ -308,6 +317,17 @@ async def test_incidents_follow_a_chat_that_gets_another_id(chat: Chat) -> None:
     assert moved.status is Status.FIRING
 
 
+async def test_erasure_removes_a_person_from_incidents(chat: Chat) -> None:
+    await chat.receive(FIRES, 100.0)
+    assert await chat.decide(1, "assign", 110.0)
+    await chat.shown()
+    await chat.db.transact(IncidentData().erase, PersonKey("slack", "U1"), 120.0)
+    (incident,) = await chat.incidents()
+    assert (incident.status, incident.assignee, incident.taken_by) == (Status.ACKNOWLEDGED, "", "")
+    assert "Ada" not in f"{incident}{await chat.db.transact(list_changes, 1)}"
+    assert await chat.outdated(121.0) == [1], "its card no longer says who it is"
+
+
 async def test_quiet_hours_delay_cards_of_less_severe_incidents(chat: Chat) -> None:
     chat.route = {
         "quiet": {"start": "22:00", "end": "07:00"},
@@ -358,6 +378,7 @@ STATEMENTS = (
     " AND source <> ''",
     "SELECT MIN(settle_at) FROM incidents WHERE settle_at > 0",
     "SELECT MIN(announce_at) FROM incidents WHERE announce_at > 0",
+    "SELECT MIN(show_at) FROM incidents WHERE outdated = 1",
     "SELECT 1 FROM event_deliveries WHERE source = 's' AND key = 'k'",
 )
 
