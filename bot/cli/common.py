@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.shared.install_hints import START
 from bot.app.home import find_home, find_service
 from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
-from bot.config.loader import load_server
+from bot.config.add import MODE
+from bot.config.loader import load_file, load_server
 from bot.config.models import ServerConfig
 from bot.errors import StartError
 
@@ -40,6 +43,22 @@ def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConf
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
+def load_draft(text: str, path: Path) -> LoadedConfig | None:
+    """Load the text as a configuration file. Return None if its only errors are unset variables. Raises
+    ConfigErrors.
+    """
+    with TemporaryDirectory(prefix="roebot-config-") as folder:
+        draft = Path(folder) / path.name
+        draft.touch(mode=MODE)
+        draft.write_text(text, encoding="utf-8")
+        try:
+            return load_file(draft, os.environ, Path(folder))
+        except ConfigErrors as errors:
+            if not all(isinstance(error, UnsetVariable) for error in errors.errors):
+                raise
+    return None
+
+
 def server_config(explicit: Path | None, home: Path) -> ServerConfig:
     """Load the `server` section of a file, by default the running service's.
 
@@ -49,6 +68,17 @@ def server_config(explicit: Path | None, home: Path) -> ServerConfig:
     if explicit is None and running is not None and running.config:
         explicit = Path(running.config)
     return load_server(explicit, os.environ, Path.cwd(), home)
+
+
+def shared_options(home: Path | None, file: Path | None) -> list[str]:
+    """Return the options of a command for the same data directory and file."""
+    return [*(["--home", str(home)] if home else []), *(["--config", str(file)] if file else [])]
+
+
+def shell_command(*words: str, home: Path | None, file: Path | None) -> str:
+    """Return the shell command that runs a subcommand for the same data directory and file."""
+    program = sys.argv[0] if Path(sys.argv[0]).name == "roebot" else "roebot"
+    return " ".join([program, *words, *shared_options(home, file)])
 
 
 def service_token(explicit: Path | None, home: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Add an account to a configuration's text, leaving every other byte unchanged."""
+"""Add accounts and event sources to a configuration's text, leaving every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import yaml
 
 from agent.config.document import decode_text, parse_document
 from agent.config.edit import (
+    Entry,
     add_children,
     add_entries,
     add_item,
@@ -53,7 +54,7 @@ def new_account(text: str, file: str, name: str) -> None:
 
 def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -> str:
     """Add an entry to `channels`. Raises ConfigErrors if it exists or the text is not a configuration."""
-    line = f"{name}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in settings.items())}}}"
+    line = f"{name}: {_in_flow_style(settings)}"
     if not text.strip():
         return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
     new_account(text, file, name)
@@ -115,6 +116,31 @@ def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
     return replace_value(text, found, json.dumps([entry], ensure_ascii=False))
 
 
+def with_event_source(
+    text: str, file: str, name: str, source: Mapping[str, object], route: Mapping[str, object]
+) -> str:
+    """Add an event source, and a route for its events after the others.
+
+    Raises ConfigErrors if the source exists.
+    """
+    line, item = f"{name}: {_in_flow_style(source)}", _in_flow_style(route)
+    root = root_mapping(text, file) if text.strip() else None
+    if root is None or find_entry(root, ("events",)) is None:
+        return add_paragraphs(text, root, [f"events:\n  sources:\n    {line}\n  routes:\n    - {item}"])
+    if find_entry(root, ("events", "sources", name)) is not None:
+        raise one_error(file, f"events.sources.{name} already exists; choose another name with --name")
+    sources = find_entry(root, ("events", "sources"))
+    nested = f"sources: {{{line}}}"
+    text = _with_line(text, root, "events", nested) if sources is None else _extend(text, sources, line)
+    root = root_mapping(text, file)
+    routes = find_entry(root, ("events", "routes")) if root is not None else None
+    if routes is None:
+        return _with_line(text, root, "events", f"routes: [{item}]")
+    if isinstance(routes[1], yaml.SequenceNode):
+        return add_item(text, routes[1], item)
+    return replace_value(text, routes, f"[{item}]")
+
+
 def escaped(value: str) -> str:
     """Escape a typed value by doubling a leading dollar sign."""
     return f"${value}" if value.startswith("$") else value
@@ -137,6 +163,15 @@ def _with_line(text: str, root: yaml.MappingNode | None, section: str, line: str
     entry = find_entry(root, (section,)) if root is not None else None
     if entry is None:
         return add_paragraphs(text, root, [f"{section}:\n  {line}"])
+    return _extend(text, entry, line)
+
+
+def _extend(text: str, entry: Entry, line: str) -> str:
+    """Add a line to the mapping of an entry, which may be empty."""
     if isinstance(entry[1], yaml.MappingNode) and (entry[1].value or entry[1].flow_style):
         return add_entries(text, entry[1], [line])
     return add_children(text, entry, [line])
+
+
+def _in_flow_style(values: Mapping[str, object]) -> str:
+    return f"{{{', '.join(f'{key}: {json.dumps(value)}' for key, value in values.items())}}}"

@@ -8,25 +8,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 
-from agent.config.errors import ConfigErrors, UnsetVariable, one_error
+from agent.config.errors import one_error
 from agent.config.reader import find_config
 from bot.app.accounts import load_manifest
 from bot.app.home import RunningService, find_service
-from bot.cli.common import home_folder, run_loop
+from bot.cli.common import home_folder, load_draft, run_loop, shared_options, shell_command
 from bot.cli.connect_probe import probe, silence_logs
 from bot.cli.init.platform_setup import PlatformSetup
 from bot.cli.init.prompts import Prompts
 from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_owner
 from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
-from bot.config import AccountConfig, LoadedConfig
+from bot.config import AccountConfig
 from bot.config.accounts import ACCOUNT_NAME
-from bot.config.add import MODE, escaped, load, new_account, save, with_account, with_model, with_owner
-from bot.config.loader import load_file
+from bot.config.add import escaped, load, new_account, save, with_account, with_model, with_owner
 from bot.config.platforms import find_platform, known_platforms
 from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StartError
@@ -95,7 +93,7 @@ def _validate_arguments(
 ) -> InitArguments:
     """Validate the arguments before any token is entered."""
     path, texts = _path(file, home_folder(home)), prompts.texts
-    _load_draft(load(path), path)
+    load_draft(load(path), path)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
     if platform not in known_platforms() or platform in LOCAL_PLATFORMS:
         refused = find_platform(platform)
@@ -131,7 +129,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
     print(asked.texts("setup_identity", identity=identity))
     setup.print_invite(account)
     text = with_account(load(asked.path), str(asked.path), asked.name, settings)
-    loaded = _load_draft(text, asked.path)
+    loaded = load_draft(text, asked.path)
     if created is not None and created.owner:
         print(asked.texts("setup_creator", person=created.owner))
         owner = OwnerAnswer(created.owner)
@@ -153,7 +151,7 @@ def _try_account(
     else:
         settings |= _values(asked, settings, questions)
     account = _account(asked, _resolved(settings))
-    _load_draft(with_account(load(asked.path), str(asked.path), asked.name, settings), asked.path)
+    load_draft(with_account(load(asked.path), str(asked.path), asked.name, settings), asked.path)
     print("\n" + asked.texts("setup_connecting"), flush=True)
     try:
         return settings, account, run_loop(probe(account)).identity or asked.name
@@ -224,22 +222,6 @@ def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
         raise StartError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _load_draft(text: str, path: Path) -> LoadedConfig | None:
-    """Load the text as a configuration file. Return None if its only errors are unset variables. Raises
-    ConfigErrors.
-    """
-    with TemporaryDirectory(prefix="roebot-init-") as folder:
-        draft = Path(folder) / path.name
-        draft.touch(mode=MODE)
-        draft.write_text(text, encoding="utf-8")
-        try:
-            return load_file(draft, os.environ, Path(folder))
-        except ConfigErrors as errors:
-            if not all(isinstance(error, UnsetVariable) for error in errors.errors):
-                raise
-    return None
-
-
 def _write(asked: InitArguments, answers: InitAnswers) -> str:
     """Write everything at once and return the lines to print."""
     file = str(asked.path)
@@ -249,7 +231,7 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
     model = answers.model
     if model is not None and model.entry:
         text = with_model(text, file, model.entry)
-    _load_draft(text, asked.path)
+    load_draft(text, asked.path)
     private = _holds_secret(asked, answers)
     save(asked.path, text, private=private)
     lines = ["", asked.texts("setup_added", name=asked.name, file=file)]
@@ -287,7 +269,8 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
     if found is not None or _install_service(asked, answers):
         return
     if asked.prompts.confirm("\n" + texts("setup_start_now"), default=True):
-        os.execv(sys.executable, [sys.executable, "-P", "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
+        options = shared_options(asked.home, asked.file)
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "bot.cli", "run", *options])  # noqa: S606
 
 
 def _install_service(asked: InitArguments, answers: InitAnswers) -> bool:
@@ -317,13 +300,6 @@ def _describe_reload(found: RunningService, path: Path, texts: Texts) -> str:
 
 def _shell_command(asked: InitArguments, command: str) -> str:
     """Return the shell command that runs a subcommand with this setup."""
-    options = _options(asked)
-    if command == "run" and not options and Path("Makefile").is_file():
+    if command == "run" and not (asked.home or asked.file) and Path("Makefile").is_file():
         return "make run"
-    program = sys.argv[0] if Path(sys.argv[0]).name == "roebot" else "roebot"
-    return " ".join([program, command, *options])
-
-
-def _options(asked: InitArguments) -> list[str]:
-    home = ["--home", str(asked.home)] if asked.home else []
-    return [*home, *(["--config", str(asked.file)] if asked.file else [])]
+    return shell_command(command, home=asked.home, file=asked.file)

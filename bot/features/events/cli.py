@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bot.cli.doctor import Finding
 
 commands = typer.Typer()
-events = typer.Typer(help="List, test and repair event sources.", no_args_is_help=True)
+events = typer.Typer(help="Add, list, test and repair event sources.", no_args_is_help=True)
 commands.add_typer(events, name="events")
 
 
@@ -25,6 +25,24 @@ def list_sources(home: Home = None, file: File = None) -> None:
     from bot.features.events.source_commands import list_command
 
     raise SystemExit(list_command(home, file))
+
+
+@events.command("add")
+def add_source(
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="Type of the source, such as alertmanager.")],
+    account: Annotated[str, typer.Option(help="Account that posts the incidents.")],
+    chat: Annotated[str, typer.Option(help="Id of the chat; /status shows it there.")],
+    topic: Annotated[str, typer.Option(help="Id of the topic in the chat.")] = "",
+    private: Annotated[bool, typer.Option("--private", help="Set if the chat is private.")] = False,
+    name: Annotated[str, typer.Option(help="Name of the source (default: its type).")] = "",
+    home: Home = None,
+    file: File = None,
+) -> None:
+    """Add an event source and its route to the configuration."""
+    from bot.features.events.add_command import NewSource, add_command
+
+    new = NewSource(kind, name or kind, account, chat, topic, is_private=private)
+    raise SystemExit(add_command(new, home, file))
 
 
 @events.command("test")

@@ -164,6 +164,6 @@ def test_a_source_without_a_route_is_reported() -> None:
 
 
 def test_the_guide_has_the_payload_for_datadog() -> None:
-    guide = Path("docs/howto/receive-alerts.md").read_text()
+    guide = Path("docs/howto/connect-event-sources.md").read_text()
     assert TEMPLATE in guide
     assert json.loads(TEMPLATE)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agent.config.errors import ConfigErrors
-from bot.config.add import load, save, with_account, with_model, with_owner
+from bot.config.add import load, save, with_account, with_event_source, with_model, with_owner
 from bot.config.loader import load_file
 
 ENTRY = {"bot_token": "1:a", "base_url": "http://127.0.0.1:9"}
@@ -180,3 +180,47 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match="cannot be written"):
         save(tmp_path / "none" / "config.yaml", "a: 1\n")
+
+
+SOURCE = {"type": "github", "secrets": "$$a"}
+ROUTE = {"source": "ci", "account": "telegram", "chat": "-1001", "private": True}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config_version: 1\n",
+        "config_version: 1\nevents:\n",
+        "config_version: 1\nevents: {}\n",
+        "config_version: 1\nevents: {sources: {}, routes: []}\nserver: {port: 0}\n",
+        "config_version: 1\nevents:\n  sources:\n  routes:\nserver: {port: 0}\n",
+        "config_version: 1\nevents:\n  storm_limit: 5 # of us\n# the rest\nserver: {port: 0}",
+        "config_version: 1\nevents:\n  sources:\n    a: {type: alertmanager}\n  # between\n  routes:\n"
+        "    - {source: a, account: telegram, chat: '1'}\n",
+        "config_version: 1\nevents:\n  routes: [{source: a, account: telegram, chat: '1'}]\n"
+        "  sources: {a: {type: alertmanager}}\n",
+        "config_version: 1\r\nevents:\r\n  routes:\r\n  - source: a\r\n    account: telegram\r\n"
+        "    chat: '1'\r\n  sources:\r\n    a:\r\n      type: alertmanager\r\n",
+    ],
+)
+def test_an_event_source_and_its_route(text: str) -> None:
+    before, changed = yaml.safe_load(text), with_event_source(text, "config.yaml", "ci", SOURCE, ROUTE)
+    after = yaml.safe_load(changed)
+    assert after["events"]["sources"].pop("ci") == SOURCE
+    assert after["events"]["routes"].pop() == ROUTE
+    events = before.pop("events", None) or {}
+    assert after["events"]["sources"] == (events.pop("sources", None) or {})
+    assert after["events"]["routes"] == (events.pop("routes", None) or [])
+    assert {
+        key: one for key, one in after.pop("events").items() if key not in ("sources", "routes")
+    } == events
+    assert after == before
+    for comment in ("# of us", "# the rest", "# between"):
+        assert (comment in text) == (comment in changed)
+
+
+def test_an_event_source_that_is_there_is_not_written_over() -> None:
+    text = with_event_source("config_version: 1\n", "config.yaml", "ci", SOURCE, ROUTE)
+    assert "\n  sources:\n    ci: {type" in text
+    with pytest.raises(ConfigErrors, match=r"events\.sources\.ci already exists"):
+        with_event_source(text, "config.yaml", "ci", SOURCE, ROUTE)

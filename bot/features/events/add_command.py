@@ -1,0 +1,123 @@
+"""Implementation of `roebot events add`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from agent.config.document import parse_document
+from agent.config.reader import find_config
+from bot.app.home import RunningService, find_service
+from bot.cli.common import (
+    ask_secret,
+    bearer_headers,
+    home_folder,
+    load_draft,
+    service_token,
+    shell_command,
+)
+from bot.config.add import escaped, load, save, with_event_source
+from bot.config.events import NAME, Kind
+from bot.errors import StartError
+from bot.features.events.source_commands import call_service
+
+ISSUING: Final = ("pagerduty", "sentry")
+"""Types whose systems generate the secret themselves."""
+RELOAD_SECONDS: Final = 10.0
+DEFAULT_URL: Final = "http://127.0.0.1:2026"
+GUIDE: Final = "docs/howto/connect-event-sources.md"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A source to add, and the account and chat to which its events go. `topic` is "" for none."""
+
+    kind: str
+    name: str
+    account: str
+    chat: str
+    topic: str = ""
+    is_private: bool = False
+
+    @property
+    def route(self) -> dict[str, object]:
+        """Return the route of its events."""
+        place = {"account": self.account, "chat": self.chat, "topic": self.topic, "private": self.is_private}
+        return {"source": self.name, **{key: value for key, value in place.items() if value}}
+
+
+def add_command(new: NewSource, home: Path | None, file: Path | None) -> int:
+    """Add a source and its route to the configuration, and return the exit code.
+
+    Raises ConfigErrors and StartError before anything is written.
+    """
+    folder = home_folder(home)
+    service = find_service(folder)
+    path = _find_file(file, folder, service)
+    text = load(path)
+    _check(new, parse_document(text, str(path)).data)
+    secret = _find_secret(new)
+    values = {"type": new.kind, "secrets": escaped(secret)}
+    text = with_event_source(text, str(path), new.name, values, new.route)
+    load_draft(text, path)
+    save(path, text, private=True)
+    print(f"Added the event source {new.name} and its route to {path}.")
+    if service is None:
+        print("No service is running with this data directory; start it to receive events.")
+    elif not _is_loaded(new.name, service, folder):
+        print("The running service has not applied the change yet; `roebot doctor` says why.")
+    print(f"\n  Address  {service.url if service else DEFAULT_URL}/events/{new.name}")
+    if new.kind not in ISSUING:
+        print(f"  Secret   {secret}")
+    check = shell_command("events", "test", new.name, home=home, file=file)
+    print(f"\nTo send a test event: {check}")
+    print(f"{GUIDE} says where to enter the address and the secret.")
+    return 0
+
+
+def _check(new: NewSource, config: Mapping[str, Any]) -> None:
+    """Check a source before it is added to a configuration. Raises StartError."""
+    if new.kind not in get_args(Kind):
+        raise StartError(f"there is no type {new.kind}; expected one of {', '.join(get_args(Kind))}")
+    if not NAME.fullmatch(new.name):
+        raise StartError(f"the name {new.name} is invalid; expected lowercase letters, digits, - and _")
+    accounts = [*(config.get("channels") or ())]
+    if new.account not in accounts:
+        raise StartError(f"there is no account {new.account}; known: {', '.join(accounts) or 'none'}")
+    for number, route in enumerate((config.get("events") or {}).get("routes") or ()):
+        if isinstance(route, Mapping) and not route.get("source"):
+            where = f"events.routes[{number}]"
+            raise StartError(f"{where} takes the events of all sources; set its `source`, then try again")
+
+
+def _find_file(file: Path | None, folder: Path, service: RunningService | None) -> Path:
+    running = Path(service.config) if service and service.config else None
+    found = file or running or find_config(None, os.environ, Path.cwd(), folder)
+    if found is None:
+        raise StartError("there is no configuration file; create one with `roebot init`")
+    return found
+
+
+def _find_secret(new: NewSource) -> str:
+    if new.kind not in ISSUING:
+        return secrets.token_urlsafe(24)
+    return ask_secret(f"Secret shown by {new.kind}: ", complaint="no secret was entered; nothing was written")
+
+
+def _is_loaded(name: str, service: RunningService, folder: Path) -> bool:
+    """Return whether the running service knows a source, after waiting until it does."""
+    headers = bearer_headers(service_token(None, folder))
+    until = time.monotonic() + RELOAD_SECONDS
+    while time.monotonic() < until:
+        answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
+        known = answer.json()["sources"] if answer.status_code == HTTPStatus.OK else []
+        if any(one["name"] == name for one in known):
+            return True
+        time.sleep(0.2)
+    return False
