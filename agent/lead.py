@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -51,7 +51,7 @@ from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.options import Surroundings, load_provider
 from agent.shared.recent_items import RecentItems
 from agent.skills.library import SkillLibrary
-from agent.skills.skill import CATEGORIES, Skill, SkillSet, render_skills_section
+from agent.skills.skill import CATEGORIES, Skill, SkillScope, SkillSet, render_skills_section
 from agent.tools.assembly import agent_tools, always_shown, sandbox_tools_for, without_built_in
 from agent.tools.default_web import DEFAULT_ENTRIES, WebReach
 from agent.uploads.folders import ThreadFolders
@@ -268,7 +268,7 @@ class LeadAgent:
         writers = self._build_summarizers(catalog, config) if config.summarization.enabled else None
         delegates = self._build_subagent_models(catalog, config)
         tools = self._load_tools(config, wanted) if spec.supports_tools else []
-        skills = _visible_skills(wanted.skills, profile)
+        skills = _visible_skills(wanted, profile)
         parts = ChainParts(
             *(config, spec, switches, ThreadFolders(self._home), self.memory),
             sandbox=self._sandbox_provider(config),
@@ -280,6 +280,7 @@ class LeadAgent:
             subagents_model=model,
             subagent_models={name: one.models for name, one in delegates.items() if one},
             briefing=SubagentBriefing(skills),
+            skills=_scope_of(skills, config.skills) if switches.allowed_skills else None,
             tools=tools,
             config_file=self._source.config_file,
             today=self._today,
@@ -364,8 +365,17 @@ class LeadAgent:
         return build_fallback_chain([spec, *map(catalog.pick, others)], make)
 
 
-def _visible_skills(skills: SkillSet, profile: CustomAgent | None) -> Sequence[Skill]:
-    return skills.skills if profile is None or profile.skills is None else skills.select(profile.skills)
+def _visible_skills(wanted: _GraphKey, profile: CustomAgent | None) -> Sequence[Skill]:
+    names = None if profile is None else profile.skills
+    return [
+        one
+        for one in wanted.skills.skills
+        if (names is None or one.name in names) and wanted.options.allows_skill(one.name)
+    ]
+
+
+def _scope_of(skills: Sequence[Skill], config: SkillsConfig) -> SkillScope:
+    return SkillScope(config.container_path, tuple(str(PurePosixPath(one.path).parent) for one in skills))
 
 
 def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunOptions:

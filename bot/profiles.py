@@ -1,98 +1,211 @@
-"""Profiles: the effective settings of a turn, and the origin of each.
+"""Profiles: the effective settings at a place, and the origin of each.
 
-Settings apply to a platform, an account, a chat, a topic or a person. The most specific value of a setting
-takes effect; instructions and denied tools are combined.
+Settings apply to a platform, an account, a chat, a topic or a person. `SETTINGS` declares how the values of
+several places are combined.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Final
 
 LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 """Places, the least specific first."""
 DEFAULT: Final = "default"
-"""Value of a choice that stands for the default, although a less specific place has another one."""
-CHOICES: Final = ("agent", "model", "busy")
-"""Settings of which the most specific value takes effect."""
+"""Value that restores the default, although a less specific place has another value."""
+ON, OFF = "on", "off"
+SCOPES: Final = MappingProxyType({"chat": "chat", "topic": "chat", "person": "person"})
+"""What a limit at a level applies to; at any other level, each account."""
+MAX_INSTRUCTIONS: Final = 2_000
+"""Maximum length of instructions (characters)."""
+
+
+class Combination(Enum):
+    """Values that take effect: those of the most specific place, of the most specific place for each of
+    account, chat and person, or of all places.
+    """
+
+    NEAREST = auto()
+    PER_SCOPE = auto()
+    ALL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Declaration of a setting, whose values are words or one text.
+
+    A word is one of `words` or matches `pattern`, of which `example` is one. `is_list`: several words are
+    possible. `is_strict`: if a turn has several people, the values for each of them apply.
+    """
+
+    name: str
+    words: tuple[str, ...] = ()
+    pattern: str = ""
+    example: str = ""
+    combination: Combination = Combination.NEAREST
+    is_list: bool = False
+    is_text: bool = False
+    is_strict: bool = False
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Return the values in a text. Raises ValueError with the first one that is not possible."""
+        words = [text.strip()] if self.is_text else re.split(r"[\s,]+", text.strip())
+        return self.check(words)
+
+    def check(self, values: Sequence[str]) -> tuple[str, ...]:
+        """Return the values. Raises ValueError with the first one that is not possible."""
+        for number, value in enumerate(values):
+            is_known = value in self.options or (value and re.fullmatch(self.pattern, value, re.DOTALL))
+            if not is_known or (number and (not self.is_list or DEFAULT in values)):
+                raise ValueError(value)
+        return tuple(dict.fromkeys(values))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the possible words, and the example of a pattern."""
+        default = () if self.combination is Combination.ALL else (DEFAULT,)
+        return (*self.words, *((self.example,) if self.example else ()), *default)
+
+
+_NAME = r"\S{1,128}"
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Setting("agent", pattern=_NAME),
+            Setting("model", pattern=_NAME),
+            Setting("busy", ("queue", "interrupt", "steer", "reject")),
+            Setting("mention", (ON, OFF)),
+            Setting("skills", pattern=_NAME, example="pdf-*", is_list=True, is_strict=True),
+            Setting(
+                "denied_tools",
+                pattern=_NAME,
+                example="web_*",
+                combination=Combination.ALL,
+                is_list=True,
+                is_strict=True,
+            ),
+            Setting(
+                "instructions",
+                pattern=rf".{{1,{MAX_INSTRUCTIONS}}}",
+                combination=Combination.ALL,
+                is_text=True,
+            ),
+        )
+    }
+)
+"""All settings by name, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlace:
-    """Where a turn happens; "" for what is unknown or does not exist. `person` is `platform:id`."""
+    """Where a turn happens; "" for what is unknown or does not exist.
+
+    `person` is `platform:id`; `home` is the account on which a person is known who signed in by a link.
+    """
 
     platform: str = ""
     account: str = ""
     chat: str = ""
     topic: str = ""
     person: str = ""
+    home: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedSettings:
-    """Settings that apply where all fields of `place` that are not "" match.
+    """Settings that apply where all levels of `place` that are not "" match.
 
-    `origin` names the entry or command that sets them. `choices` are values by setting.
+    `origin` names the entry or command that sets them. `values` are by setting.
     """
 
     origin: str
     place: TurnPlace
-    choices: Mapping[str, str] = field(default_factory=dict)
-    instructions: str = ""
-    denied_tools: tuple[str, ...] = ()
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def specificity(self) -> tuple[int, int]:
-        """Return the sort key: the most specific level, and the number of levels."""
-        given = [number for number, level in enumerate(LEVELS) if getattr(self.place, level)]
-        return max(given, default=-1), len(given)
+        """Return the sort key: the most specific level, and the number of levels. The platform does not
+        count beside an account or person, which belong to one.
+        """
+        at = self.place
+        given = [number for number, level in enumerate(LEVELS) if getattr(at, level)]
+        implied = bool(at.platform and (at.account or at.person))
+        return max(given, default=-1), len(given) - implied
+
+    @property
+    def level(self) -> str:
+        """Return the most specific level, or "" for settings that apply everywhere."""
+        number = self.specificity[0]
+        return LEVELS[number] if number >= 0 else ""
 
     def covers(self, place: TurnPlace) -> bool:
         """Return whether the settings apply at a place."""
-        given = [(getattr(self.place, one.name), getattr(place, one.name)) for one in fields(TurnPlace)]
+        given = [(getattr(self.place, level), getattr(place, level)) for level in LEVELS]
         return all(not wanted or wanted == actual for wanted, actual in given)
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A value, and the entry or command that sets it."""
+    """Values, the entry or command that sets them, and the level of its place."""
 
-    value: str
+    values: tuple[str, ...]
     origin: str
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The effective settings at a place. `choices` are the values that are set, by setting."""
+    """The effective settings at a place, by name; a setting without any has its default."""
 
-    choices: Mapping[str, EffectiveSetting] = field(default_factory=dict)
-    instructions: tuple[EffectiveSetting, ...] = ()
-    denied_tools: tuple[EffectiveSetting, ...] = ()
+    settings: Mapping[str, tuple[EffectiveSetting, ...]] = field(default_factory=dict)
 
     def get(self, name: str) -> str:
-        """Return the value of a choice, or "" for the default."""
-        found = self.choices.get(name)
-        return found.value if found and found.value != DEFAULT else ""
+        """Return the only value of a setting, or "" for the default."""
+        return next((value for values in self.lists(name) for value in values), "")
+
+    def lists(self, name: str) -> list[tuple[str, ...]]:
+        """Return the values of a setting by origin, without those that stand for the default."""
+        return [one.values for one in self.settings.get(name, ()) if one.values != (DEFAULT,)]
+
+    def joined(self, name: str) -> list[str]:
+        """Return the values of a setting, each once."""
+        return list(dict.fromkeys(value for values in self.lists(name) for value in values))
+
+    def allows_skill(self, name: str) -> bool:
+        """Return whether the agent may use a skill."""
+        return all(any(fnmatchcase(name, one) for one in patterns) for patterns in self.lists("skills"))
+
+    def merged(self, others: Iterable[Profile]) -> Profile:
+        """Return the profile of several people: this one, with the strict settings of the others."""
+        found = dict(self.settings)
+        for other in others:
+            for name, values in other.settings.items():
+                if SETTINGS[name].is_strict:
+                    found[name] = tuple(dict.fromkeys((*found.get(name, ()), *values)))
+        return Profile(found)
 
 
-class ChannelProfiles:
-    """Settings of chats that are stored at run time. By default, there are none."""
+class ProvidesSettings:
+    """A part with settings of places that are stored at run time."""
 
-    def list_settings(self, account: str, chat: str) -> Sequence[PlacedSettings]:
-        """Return the settings of a chat and its topics."""
-        return ()
+    def list_settings(self, place: TurnPlace) -> Sequence[PlacedSettings]:
+        """Return settings that may apply at a place."""
+        raise NotImplementedError
 
 
 def resolve_profile(settings: Iterable[PlacedSettings], place: TurnPlace) -> Profile:
     """Return the profile of a place. Of settings at the same level, the later ones take effect."""
     covering = sorted((one for one in settings if one.covers(place)), key=lambda one: one.specificity)
-    choices = {
-        name: EffectiveSetting(value, one.origin)
-        for one in covering
-        for name, value in one.choices.items()
-        if value
-    }
-    instructions = [EffectiveSetting(one.instructions, one.origin) for one in covering if one.instructions]
-    denied = [EffectiveSetting(tool, one.origin) for one in covering for tool in one.denied_tools]
-    return Profile(choices, tuple(instructions), tuple(denied))
+    found: dict[str, dict[object, EffectiveSetting]] = {}
+    for one in covering:
+        for name, values in one.values.items():
+            known = found.setdefault(name, {})
+            slots = {Combination.PER_SCOPE: SCOPES.get(one.level, "account"), Combination.ALL: len(known)}
+            known[slots.get(SETTINGS[name].combination, "")] = EffectiveSetting(values, one.origin, one.level)
+    return Profile({name: tuple(known.values()) for name, known in found.items()})

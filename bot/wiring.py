@@ -31,9 +31,10 @@ from bot.domain import (
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
 from bot.profiles import (
-    ChannelProfiles,
+    OFF,
     PlacedSettings,
     Profile,
+    ProvidesSettings,
     TurnPlace,
     resolve_profile,
 )
@@ -174,7 +175,7 @@ class AccountView:
     private_isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
     limits: MessageLimits = field(default_factory=MessageLimits)
     settings: Sequence[PlacedSettings] = ()
-    profiles: ChannelProfiles = field(default_factory=ChannelProfiles)
+    providers: Sequence[ProvidesSettings] = ()
     retention_days: int = 0
     configured: bool = True
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
@@ -201,21 +202,36 @@ class AccountView:
         """Return the texts for the reply to a turn."""
         return self.texts_at(turn.address, turn_author(turn))
 
-    def profile_at(self, chat: str, topic: str = "", person: str = "") -> Profile:
+    def profile_at(self, chat: str, topic: str = "", person: str = "", home: str = "") -> Profile:
         """Return the effective settings in a chat, for a person (`platform:id`)."""
-        settings = [*self.settings, *self.profiles.list_settings(self.name, chat)]
-        return resolve_profile(settings, TurnPlace(self.platform, self.name, chat, topic, person))
+        place = TurnPlace(self.platform, self.name, chat, topic, person, home)
+        return resolve_profile(self._list_settings(place), place)
+
+    def _list_settings(self, place: TurnPlace) -> list[PlacedSettings]:
+        return [*self.settings, *(one for part in self.providers for one in part.list_settings(place))]
+
+    def profile_for(self, origin: Origin) -> Profile:
+        """Return the effective settings of a message's sender."""
+        person = person_of(origin.platform, origin.sender)
+        return self.profile_at(origin.chat, origin.topic, person, origin.sender.account)
 
     def profile_of(self, turn: Turn) -> Profile:
-        """Return the effective settings of a turn: those of its author, and without the tools that are denied
-        to any of its people.
+        """Return the effective settings of a turn: those of its author, and the strict ones of its other
+        people.
         """
-        address, author = turn.address, turn_author(turn)
-        own = self.profile_at(address.chat, address.topic, author)
-        others = {person_of(turn.platform, message.sender) for message in turn.messages} - {author}
-        denied = [self.profile_at(address.chat, address.topic, one).denied_tools for one in sorted(others)]
-        found = dict.fromkeys(tool for tools in (own.denied_tools, *denied) for tool in tools)
-        return replace(own, denied_tools=tuple(found))
+        chat, topic, author = turn.address.chat, turn.address.topic, turn_author(turn)
+        people = {person_of(turn.platform, message.sender) for message in turn.messages}
+        others = [self.profile_at(chat, topic, one) for one in sorted(people - {author})]
+        return self.profile_at(chat, topic, author).merged(others)
+
+    def is_read(self, chat: str) -> bool:
+        """Return whether messages of a chat are processed that don't address the bot."""
+        place = TurnPlace(self.platform, self.name, chat)
+        return self.is_recorded(chat) or any(
+            one.values.get("mention") == (OFF,)
+            and replace(one, place=replace(one.place, topic="", person="")).covers(place)
+            for one in self._list_settings(place)
+        )
 
     def isolation_of(self, origin: Origin) -> IsolationPolicy:
         """Return the isolation policy for a message's chat."""
@@ -356,7 +372,6 @@ class Core:
         self.record: ChatRecord = NO_RECORD
         self.usage: LimitsUsage = LimitsUsage()
         self.on_call: OnCall = OnCall()
-        self.profiles: ChannelProfiles = ChannelProfiles()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
@@ -373,8 +388,6 @@ class Core:
             self.record = part
         if isinstance(part, OnCall):
             self.on_call = part
-        if isinstance(part, ChannelProfiles):
-            self.profiles = part
         self._views.clear()
 
     def part(self, kind: type[P]) -> P:
@@ -431,7 +444,7 @@ class Core:
             private_isolation=IsolationPolicy(Isolation(found.private_isolation)),
             limits=MessageLimits(config.limits.message_characters, config.limits.file_mb * MEGABYTE),
             settings=config.place_settings(name),
-            profiles=self.profiles,
+            providers=[one for one in self.parts if isinstance(one, ProvidesSettings)],
             retention_days=config.kept_days(name),
             languages=self.languages,
             permissions=self.permissions,

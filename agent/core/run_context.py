@@ -118,7 +118,8 @@ MODEL_HEADER = "x-model"
 class RunOptions:
     """Requested options; None and False mean the model's default (for subagents: the configured default).
 
-    `in_chat` if the bot runs the agent for a turn, so that its schedules and commands exist.
+    `in_chat` if the bot runs the agent for a turn, so that its schedules and commands exist. A skill may be
+    used if each of `allowed_skills` contains a pattern that matches its name, with * for any text.
     """
 
     model_name: str | None = None
@@ -129,11 +130,16 @@ class RunOptions:
     agent_name: str | None = None
     steerable: bool = False
     in_chat: bool = False
+    allowed_skills: tuple[tuple[str, ...], ...] = ()
+
+    def allows_skill(self, name: str) -> bool:
+        """Return whether the run may use a skill."""
+        return all(any(fnmatchcase(name, one) for one in patterns) for patterns in self.allowed_skills)
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> RunOptions:
         """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
-        `is_plan_mode`, `subagent_enabled`, `agent_name`, `steerable` and `turn_id`.
+        `is_plan_mode`, `subagent_enabled`, `agent_name`, `steerable`, `turn_id` and `allowed_skills`.
         """
         return cls(
             model_name=_as_option(configurable.get("model_name"))
@@ -145,6 +151,7 @@ class RunOptions:
             agent_name=_as_option(configurable.get("agent_name")),
             steerable=configurable.get("steerable") is True,
             in_chat=_as_option(configurable.get("turn_id")) is not None,
+            allowed_skills=tuple(map(_as_names, configurable.get("allowed_skills") or ())),
         )
 
 

@@ -51,7 +51,7 @@ from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
-from agent.skills.skill import READER_TOOLS
+from agent.skills.skill import READER_TOOLS, SkillScope
 from agent.subagents.runner import GraphSubagents
 from agent.tools.sandbox import sandbox_tools
 from agent.uploads.folders import ThreadFolders
@@ -69,7 +69,7 @@ class ChainParts:
     `sandbox_tools` None means all of its tools. `always_shown` names the tools that need no search; None
     shows all tools to the model. `subagents_model`, `tools` and `briefing` are for subagents; without that
     model there are none. `subagent_models` are those of types with a model of their own, by its name, each
-    before its fallbacks.
+    before its fallbacks. `skills` None means that all skills may be opened.
     """
 
     config: AgentConfig
@@ -88,6 +88,7 @@ class ChainParts:
     tools: Sequence[BaseTool] = ()
     subagent_models: Mapping[str, Sequence[BuiltModel]] = field(default_factory=dict)
     briefing: SubagentBriefing = field(default_factory=SubagentBriefing)
+    skills: SkillScope | None = None
     today: Callable[[], date] = utc_today
 
 
@@ -318,18 +319,19 @@ def _build_guardrail(parts: ChainParts) -> Middleware:
     return GuardrailMiddleware(
         provider=load_guardrail(provider.use, provider.extra_arguments()),
         forbidden=_forbidden_commands(parts),
+        skills=parts.skills,
     )
 
 
 def _build_tripwire(parts: ChainParts, features: RuntimeFeatures) -> list[Middleware]:
-    """Return the middleware that refuses denied tools, for an agent whose guardrail does not. It also refuses
-    forbidden commands if the agent has a sandbox but no guardrail.
+    """Return the middleware that refuses denied tools and skills, for an agent whose guardrail does not. It
+    also refuses forbidden commands if the agent has a sandbox but no guardrail.
     """
     if features.guardrail is True or isinstance(features.guardrail, GuardrailMiddleware):
         return []
     is_checked = features.guardrail is False and features.sandbox is not False
     forbidden = _forbidden_commands(parts) if is_checked else ForbiddenCommands(())
-    return [GuardrailMiddleware(forbidden=forbidden)]
+    return [GuardrailMiddleware(forbidden=forbidden, skills=parts.skills)]
 
 
 def _forbidden_commands(parts: ChainParts) -> ForbiddenCommands:

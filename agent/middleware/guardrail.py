@@ -40,6 +40,7 @@ from agent.shared.envelope import (
     render_envelope,
     unescape_text,
 )
+from agent.skills.skill import SkillScope
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
@@ -55,13 +56,15 @@ ASKS = "People are asked to approve calls of this tool, so don't ask them yourse
 LOOK = " To look at files, use {names}, without approval."
 COMMAND, LOOKING = "bash", ("ls", "read_file")
 _NOT_HERE = Deny("this tool is switched off for this chat or person", "tool_denied")
+_OTHER_SKILL = Deny("this skill is switched off for this chat or person", "skill_denied")
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
 
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Lets `provider` decide on every tool call (allows all calls without a provider).
 
-    A tool that the run's context denies is neither offered nor called. A command that `forbidden` finds is
+    A tool that the run's context denies is neither offered nor called, and with `skills`, files of other
+    skills are not opened. A command that `forbidden` finds is
     refused before, whoever would approve it. A denial becomes an error
     result with the reason. A question becomes an interrupt whose value has `type` "approval", `question`,
     `options`, `tool`, `args`, `call_id`, `directory` (of a command), `covers` (the identity of the call with
@@ -80,9 +83,11 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         provider: GuardrailProvider | None = None,
         seconds: float = SECONDS,
         forbidden: ForbiddenCommands | None = None,
+        skills: SkillScope | None = None,
     ) -> None:
         super().__init__()
         self._forbidden = forbidden or ForbiddenCommands()
+        self._skills = skills
         self._provider = provider or AllowlistProvider()
         self._seconds = seconds
 
@@ -120,6 +125,8 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         decision: Decision
         if context.denies(call["name"]):
             decision = _NOT_HERE
+        elif self._skills and isinstance(call["args"], dict) and not self._skills.permits(call["args"]):
+            decision = _OTHER_SKILL
         elif rule := await self._find_forbidden(call["args"]):
             decision = Deny(FORBIDDEN.format(rule=rule), "command_forbidden")
         else:

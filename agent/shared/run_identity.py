@@ -12,8 +12,8 @@ CHAT_FACTS: Final = "chat_facts"
 """Key in a run's `configurable` that describes its chat to the model, as `agent.core.chat_facts` reads it."""
 IDENTITY_FIELDS: Final = frozenset(
     {
-        *("user_id", "roles", "approved", "denied_tools", "account", "platform", "chat", "chat_kind"),
-        *("turn_id", CHAT_FACTS),
+        *("user_id", "roles", "approved", "denied_tools", "allowed_skills", "account", "platform"),
+        *("chat", "chat_kind", "turn_id", CHAT_FACTS),
     }
 )
 ENGINE_PREFIX: Final = "__"

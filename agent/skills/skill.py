@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from agent.config.harness import CONTAINER_PATH, SkillsConfig
 from agent.shared.envelope import escape_text
 
+_FILE_TEXTS = frozenset({"content", "old_str", "new_str"})
+"""Names of the arguments in which tools take a text to write."""
 Category = Literal["public", "custom"]
 CATEGORIES: tuple[Category, ...] = ("public", "custom")
 
@@ -90,8 +94,29 @@ class SkillSet:
     def by_name(self) -> MappingProxyType[str, Skill]:
         return MappingProxyType({skill.name: skill for skill in self.skills})
 
-    def select(self, names: Collection[str]) -> tuple[Skill, ...]:
-        return tuple(skill for skill in self.skills if skill.name in names)
+
+@dataclass(frozen=True, slots=True)
+class SkillScope:
+    """The skills whose files an agent may open, by folder; `root` contains all skills. All paths are those of
+    the sandbox.
+    """
+
+    root: str
+    folders: tuple[str, ...]
+
+    def permits(self, args: Mapping[str, Any]) -> bool:
+        """Return whether a tool call's arguments contain no path of another skill.
+
+        Like a forbidden command, a command can hide a path, since the sandbox is the same.
+        """
+        given = {name: value for name, value in args.items() if name not in _FILE_TEXTS}
+        text = re.sub(r"/(?:\.?/)+", "/", json.dumps(given, ensure_ascii=False, default=str))
+        paths = re.findall(rf"{re.escape(self.root)}(?![\w-])[\w./@+-]*", text)
+        return all(".." not in path and f"{path}/".startswith(self._prefixes) for path in paths)
+
+    @property
+    def _prefixes(self) -> tuple[str, ...]:
+        return tuple(f"{folder}/" for folder in self.folders)
 
 
 MAX_CHARACTERS = 24_000

@@ -14,7 +14,7 @@ from bot.turn import Turn, turn_author
 def build_run_context(
     turn: Turn, profile: Profile, locale: str, roles: Sequence[str], facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a run's `configurable`: its people, place, model, custom agent and denied tools. `facts`
+    """Return a run's `configurable`: its people, place, model, custom agent, skills and denied tools. `facts`
     describe the chat to the model.
     """
     context: dict[str, Any] = {
@@ -29,10 +29,12 @@ def build_run_context(
     }
     if facts:
         context[CHAT_FACTS] = dict(facts)
-        if profile.instructions:
-            context[CHAT_FACTS]["instructions"] = "\n".join(one.value for one in profile.instructions)
-    if profile.denied_tools:
-        context["denied_tools"] = list(dict.fromkeys(one.value for one in profile.denied_tools))
+        if instructions := profile.joined("instructions"):
+            context[CHAT_FACTS]["instructions"] = "\n".join(instructions)
+    if denied := profile.joined("denied_tools"):
+        context["denied_tools"] = denied
+    if skills := profile.lists("skills"):
+        context["allowed_skills"] = skills
     if turn.model:
         context["model_name"] = turn.model
     if turn.approved:

@@ -23,6 +23,7 @@ from bot.domain import (
     Sender,
     person_of,
 )
+from bot.profiles import OFF
 from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
 from bot.store.chat_record import ChatRecord
 from bot.store.message_edits import edited_event_id
@@ -115,6 +116,10 @@ class AdmissionPolicy:
         """Return whether a chat is recorded."""
         return self._account.is_recorded(chat)
 
+    def is_read(self, chat: str) -> bool:
+        """Return whether messages of a chat are processed that don't address the bot."""
+        return self._account.is_read(chat)
+
     def is_for_agent(self, message: InboundMessage) -> bool:
         """Return whether a message will be admitted for the agent, neither as a command nor with a notice."""
         admitted = self.admit_message(message)
@@ -142,7 +147,13 @@ class AdmissionPolicy:
             return None
         if message.origin.sender.is_bot:
             return self._admit_app(message)
-        return self._admit_person(message) if self._is_addressed(message) else None
+        if self._is_addressed(message):
+            return self._admit_person(message)
+        origin = message.origin
+        if origin.chat_kind is not ChatKind.GROUP or message.clicked or self._refusal(message) is not None:
+            return None
+        needs_no_mention = self._account.profile_for(origin).get("mention") == OFF
+        return self._admit_person(message) if needs_no_mention else None
 
     def _is_addressed(self, message: InboundMessage) -> bool:
         return message.addressed or self._commands.is_call(message.text)
@@ -152,7 +163,8 @@ class AdmissionPolicy:
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
         shortened = cut_quotations(message, self._account.limits.characters)
-        mentioned = message.mentioned or message.origin.chat_kind is ChatKind.GROUP
+        in_group = message.origin.chat_kind is ChatKind.GROUP
+        mentioned = message.mentioned or (in_group and self._is_addressed(message))
         parsed = self._commands.parse(message.text, mentioned=mentioned, mentions=message.mentions)
         topic_command = self._commands.find_topic_command(message.text)
         is_written = not message.clicked or message.pressed is not None
@@ -261,7 +273,7 @@ class AdmissionPolicy:
         topic_command: tuple[str, str] = ("", ""),
     ) -> Admission:
         account, origin = self._account, message.origin
-        profile = account.profile_at(origin.chat, origin.topic, person_of(origin.platform, origin.sender))
+        profile = account.profile_for(origin)
         return Admission(
             message=message,
             verdict=verdict,

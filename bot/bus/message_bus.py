@@ -379,7 +379,7 @@ class AccountInbox:
         return await self._db.transact(load_cursor, self._account)
 
     def records(self, chat: str) -> bool:
-        return self.admissions.is_recorded(chat)
+        return self.admissions.is_read(chat)
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:
         return await self._db.transact(self.admissions.record.has_recorded_start, self._account, chat, topic)

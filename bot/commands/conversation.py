@@ -105,7 +105,7 @@ def busy_line(call: Invocation, view: ConversationView | None) -> str:
     """Describe the conversation's mode and its source."""
     chosen = view.busy if view else ""
     policy = chosen or call.profile.get("busy") or Busy.QUEUE
-    return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))
+    return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_profile"))
 
 
 def chosen_model(call: Invocation, view: ConversationView | None) -> str:

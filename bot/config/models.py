@@ -286,8 +286,9 @@ class Config(AgentConfig):
         entry = self.channels[account]
         # Without a value in the file, the busy mode is the default.
         busy = entry.busy if "busy" in entry.model_fields_set else ""
-        choices = {"agent": entry.agent or "", "model": entry.model or "", "busy": busy}
-        own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), choices)
+        given = {"agent": entry.agent or "", "model": entry.model or "", "busy": busy}
+        values = {name: (value,) for name, value in given.items() if value}
+        own = PlacedSettings(f"channels.{account}", TurnPlace(account=account), values)
         rules = [rule.place_settings(f"profiles[{number}]") for number, rule in enumerate(self.profiles)]
         return [own, *rules]
 

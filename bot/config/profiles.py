@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from agent.config.types import ManyIds, OneId, Section, Text
-from bot.profiles import CHOICES, LEVELS, PlacedSettings, TurnPlace
+from agent.config.types import ManyIds, OneId, Section, Switch, Text
+from bot.profiles import LEVELS, MAX_INSTRUCTIONS, OFF, ON, SETTINGS, Combination, PlacedSettings, TurnPlace
 
-MAX_INSTRUCTIONS = 2_000
-"""Maximum length of a profile's instructions (characters)."""
+Words = Annotated[tuple[Text, ...], ManyIds]
 
 
 class ProfileRule(Section):
@@ -26,12 +25,19 @@ class ProfileRule(Section):
     busy: Literal["queue", "interrupt", "steer", "reject"] | None = Field(
         None, description="Handling of messages that arrive during a run."
     )
+    mention: Switch | None = Field(
+        None,
+        description="false: messages in groups start a turn without mentioning the bot or replying to it.",
+    )
+    skills: Annotated[Words, Field(min_length=1)] | None = Field(
+        None, description="Skills that the agent can use, with * for any text; none: no skill."
+    )
     instructions: Text | None = Field(
         None,
         max_length=MAX_INSTRUCTIONS,
         description="Instructions for the agent, in addition to those of other profiles.",
     )
-    denied_tools: Annotated[tuple[Text, ...], ManyIds] = Field(
+    denied_tools: Words = Field(
         (),
         description="Tools that the agent can't use, with * for any text, in addition to those of other"
         " profiles.",
@@ -45,10 +51,29 @@ class ProfileRule(Section):
             raise ValueError("topic: a topic requires chat")
         if not any((self.platform, self.account, self.person)):
             raise ValueError("a profile requires platform, account or person")
+        for name, values in self.place_settings("").values.items():
+            setting = SETTINGS[name]
+            if self.topic and setting.combination is Combination.PER_SCOPE:
+                raise ValueError(f"{name}: a limit applies to all topics of the chat; remove topic")
+            try:
+                setting.check(values)
+            except ValueError as error:
+                options = ", ".join(setting.options)
+                raise ValueError(f'{name}: unknown value "{error}"; expected one of {options}') from None
         return self
 
     def place_settings(self, origin: str) -> PlacedSettings:
         """Return the settings with the places where they apply."""
         place = TurnPlace(**{level: getattr(self, level) or "" for level in LEVELS})
-        choices = {name: getattr(self, name) or "" for name in CHOICES}
-        return PlacedSettings(origin, place, choices, self.instructions or "", self.denied_tools)
+        given = {name: getattr(self, name, None) for name in SETTINGS}
+        return PlacedSettings(
+            origin,
+            place,
+            {name: _as_words(value) for name, value in given.items() if value not in (None, ())},
+        )
+
+
+def _as_words(value: object) -> tuple[str, ...]:
+    if isinstance(value, tuple):
+        return value
+    return (((OFF, ON)[value] if isinstance(value, bool) else str(value)),)

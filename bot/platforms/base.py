@@ -68,7 +68,7 @@ class Inbox(Protocol):
         ...
 
     def records(self, chat: str) -> bool:
-        """Return whether messages to others are stored too, which makes their senders' names useful."""
+        """Return whether messages to others are processed too, which makes their senders' names useful."""
         ...
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:

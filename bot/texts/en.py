@@ -144,7 +144,7 @@ ENGLISH: Mapping[str, str] = {
     "busy_steer": "While I'm working, a new message is added to the current work ({whence}).",
     "busy_reject": "While I'm working, new messages are declined ({whence}).",
     "busy_here": "set for this conversation",
-    "busy_account": "this account's default",
+    "busy_profile": "default for this chat",
     "busy_unknown": "{name} is not a busy mode. Choose one of {names}.{nearest}",
     "threads_title": "**Agent threads in this conversation**",
     "threads_line": "{number}. {begins}, {at}{mark}",

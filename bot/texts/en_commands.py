@@ -22,7 +22,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "cmd_whoami": "Show your id and your role",
     "more_whoami": "Available to everyone who has access.",
     "cmd_busy": "Choose what happens to messages sent while I'm working",
-    "more_busy": "`queue`: new messages wait and are answered together. `interrupt`: the current answer stops, and the new message is answered. `steer`: new messages are added to the current work if possible; otherwise, they wait. `reject`: new messages are declined. `default`: the setting for this account.",
+    "more_busy": "`queue`: new messages wait and are answered together. `interrupt`: the current answer stops, and the new message is answered. `steer`: new messages are added to the current work if possible; otherwise, they wait. `reject`: new messages are declined. `default`: the setting for this chat.",
     "cmd_language": "Choose the language of my notices",
     "more_language": "`/language zh` switches my notices and replies to your commands to Chinese, `/language en` to English. `/language here zh` sets the language of a group, for everyone who has not chosen their own. `default` removes a choice. Your own choice comes first, then the group's, then the language of your app, then the account's. The agent answers in the language of your message.",
     "cmd_threads": "List the agent threads in this conversation",

@@ -143,7 +143,7 @@ CHINESE: Mapping[str, str] = {
     "busy_steer": "回答期间收到的新消息会并入当前回答（{whence}）。",
     "busy_reject": "回答期间收到的新消息会被拒收（{whence}）。",
     "busy_here": "本会话的设置",
-    "busy_account": "机器人的默认设置",
+    "busy_profile": "此聊天的默认设置",
     "busy_unknown": "没有处理方式 {name}，可选：{names}。{nearest}",
     "threads_title": "**本会话的历次对话**",
     "threads_line": "{number}. {begins}，{at}{mark}",

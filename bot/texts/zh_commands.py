@@ -22,7 +22,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "cmd_whoami": "查看你的 ID 和角色",
     "more_whoami": "所有可使用机器人的人都能查看。",
     "cmd_busy": "设置回答期间新消息的处理方式",
-    "more_busy": "`queue`：排队，之后一并回答。`interrupt`：打断当前回答，处理新消息。`steer`：并入当前回答，无法并入时排队。`reject`：拒收。`default`：按机器人账号的配置。",
+    "more_busy": "`queue`：排队，之后一并回答。`interrupt`：打断当前回答，处理新消息。`steer`：并入当前回答，无法并入时排队。`reject`：拒收。`default`：按此聊天的设置。",
     "cmd_language": "选择系统消息的语言",
     "more_language": "`/language zh` 让我用中文向你发送系统消息，`/language en` 用英文。`/language here zh` 设置群的语言，对没有自选语言的人生效。`default` 取消所选的语言。优先级从高到低：你自己的选择、群的语言、你所用应用的语言、机器人账号的语言。智能体的回答使用你提问的语言。",
     "cmd_threads": "查看本会话的历次对话",

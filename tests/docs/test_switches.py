@@ -46,10 +46,9 @@ def test_every_feature_is_in_the_table_once() -> None:
 def test_every_switch_of_a_run_is_in_the_table_and_switches() -> None:
     named = [name for row in ROWS for name in row.run]
     asked: Mapping[str, Any] = {name: VALUES.get(name, True) for name in named}
-    # The bot names the turn that a run answers; that it is around is no switch.
-    assert all(asdict(RunOptions.of({**asked, "turn_id": "7"})).values()), (
-        "a switch of a run is not in the table"
-    )
+    # The bot names the turn that a run answers, and the skills of its chat; neither is a switch.
+    told = {"turn_id": "7", "allowed_skills": [["chart"]]}
+    assert all(asdict(RunOptions.of({**asked, **told})).values()), "a switch of a run is not in the table"
     for name in named:
         assert RunOptions.of({name: asked[name]}) != RunOptions(), f"{name} switches nothing"
     assert RunOptions.of({MODEL_HEADER: "m"}).model_name == "m"

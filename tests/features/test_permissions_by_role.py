@@ -56,7 +56,7 @@ COMMANDS = {
         ("/memory forget", "Only admins can erase what I remember"),
         ("/memory forget fact-1", "Only admins can erase what I remember"),
     ),
-    Permission.AGENT: (("/agent helper", "This account uses the agent `fixed`"),),
+    Permission.AGENT: (("/agent helper", "The agent `fixed` answers here"),),
     Permission.DIGESTS: tuple(
         (f"/digest {verb} 1", "Schedule 1 belongs to someone else")
         for verb in ("pause", "resume", "now", "drop")

@@ -27,6 +27,7 @@ IDENTITY: dict[str, Any] = {
     "roles": ["owner", "admin", "member"],
     "approved": ["bash"],
     "denied_tools": ["web_*"],
+    "allowed_skills": [["pdf-*"]],
     "account": "tg",
     "platform": "telegram",
     "chat": "7",
@@ -88,8 +89,8 @@ def run(graph: str = "whose", **more: Any) -> dict[str, Any]:
 
 def test_the_fields_of_an_identity_are_those_that_the_agent_reads() -> None:
     fields = set(RunContext.__dataclass_fields__) - {"thread_id", "run_id", "locale"}
-    # The day is read from the description of the chat.
-    fields = fields - {"local_day"} | {CHAT_FACTS}
+    # The day is read from the description of the chat, and the skills choose the graph.
+    fields = fields - {"local_day"} | {CHAT_FACTS, "allowed_skills"}
     assert fields == IDENTITY_FIELDS == set(IDENTITY)
 
 

@@ -39,7 +39,7 @@ class RequestedSkills(RunHooks):
             return draft
         name, rest = parts
         found = find_skill(name, await self._load_skills())
-        if found is None or not found.enabled:
+        if found is None or not found.enabled or not self.scope.profile.allows_skill(found.name):
             return draft
         note = self.scope.texts("note_skill", name=found.name, path=found.path)
         return replace(

@@ -35,7 +35,7 @@ async def skills(call: Invocation) -> Result:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
         return Result(texts("skills_unreachable"))
-    lines = [_skill_line(texts, one) for one in found.skills]
+    lines = [_skill_line(texts, one) for one in found.skills if call.profile.allows_skill(one.name)]
     if call.may(Permission.INSPECT, Target(call.caller.home.account)):
         lines += [texts("skills_broken", name=one.path, reason=one.error) for one in found.problems]
     hint = texts("skills_hint") if lines else texts("skills_none")
@@ -106,7 +106,7 @@ class SkillCommands:
             return None
         except (RuntimeProblem, TimeoutError):
             return Result(texts("unknown_for_now", name=call.name))
-        found = find_skill(call.name, offered)
+        found = find_skill(call.name, [one for one in offered if call.profile.allows_skill(one.name)])
         if found is None:
             return suggest_names(call, call.name, [command_of(one) for one in offered if one.enabled])
         return await hand_off(call) if found.enabled else Result(texts("skill_is_off", name=found.name))

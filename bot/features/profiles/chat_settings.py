@@ -7,15 +7,12 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
 
-from bot.profiles import CHOICES, ChannelProfiles, PlacedSettings, TurnPlace
+from bot.profiles import SETTINGS, PlacedSettings, ProvidesSettings, TurnPlace
 from bot.store.audit import Actor
 from bot.store.connection import Connection, sql
 from bot.store.person_data import PersonData, PersonKey
 from bot.wiring import Core
 
-INSTRUCTIONS: Final = "instructions"
-DENIED: Final = "deny "
-"""Prefix of the keys of denied tools."""
 ORIGIN: Final = "/channel"
 CHAT_SETTINGS: Final = Table(
     "chat_settings",
@@ -47,39 +44,35 @@ EXPORT_CHANGES = sql(
 )
 
 
-class ChatSettings(ChannelProfiles):
+class ChatSettings(ProvidesSettings):
     """The settings of chats, cached in memory."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._values: dict[tuple[str, str], dict[str, str]] = {}
+        self._values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
 
     async def load_settings(self) -> None:
         """Reload the settings from the store."""
-        values: dict[tuple[str, str], dict[str, str]] = {}
+        values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
         for account, chat, name, value in await self._core.db.transact(_list_changes):
             here = values.setdefault((account, chat), {})
             here.pop(name, None)
-            if value:
-                here[name] = value
+            if value and name in SETTINGS:
+                here[name] = SETTINGS[name].parse(value)
         self._values = values
 
-    def get(self, account: str, chat: str) -> Mapping[str, str]:
+    def get(self, account: str, chat: str) -> Mapping[str, tuple[str, ...]]:
         """Return the settings of a chat by name."""
         return self._values.get((account, chat), {})
 
-    def list_settings(self, account: str, chat: str) -> Sequence[PlacedSettings]:
-        values = self.get(account, chat)
-        if not values:
-            return ()
-        choices = {name: values[name] for name in CHOICES if name in values}
-        denied = tuple(name.removeprefix(DENIED) for name in values if name.startswith(DENIED))
-        place = TurnPlace(account=account, chat=chat)
-        return (PlacedSettings(ORIGIN, place, choices, values.get(INSTRUCTIONS, ""), denied),)
+    def list_settings(self, place: TurnPlace) -> Sequence[PlacedSettings]:
+        values = self.get(place.account, place.chat)
+        at = TurnPlace(account=place.account, chat=place.chat)
+        return (PlacedSettings(ORIGIN, at, values),) if values else ()
 
-    async def change(self, name: str, value: str, actor: Actor) -> None:
-        """Set a setting of the actor's chat, or remove it (""). Raises StoreError."""
-        await self._core.db.transact(_add_change, name, value, actor, self._core.clock.now())
+    async def change(self, name: str, values: Sequence[str], actor: Actor) -> None:
+        """Set a setting of the actor's chat, or remove it (no values). Raises StoreError."""
+        await self._core.db.transact(_add_change, name, " ".join(values), actor, self._core.clock.now())
         await self.load_settings()
 
     async def undo(self, account: str, chat: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,11 @@ class Delegation:
 
     models_text = TWO
 
-    async def run(self, *denied: str, **facts: str) -> str:
+    async def run(self, *denied: str, skills: Sequence[str] = (), **facts: str) -> str:
         """The result of the task, in a run that tells these facts about its chat."""
-        graph = (await self.agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
         told = {"thread_id": "t", CHAT_FACTS: facts, "denied_tools": list(denied)}
+        told |= {"allowed_skills": [list(skills)]} if skills else {}
+        graph = (await self.agent.get_graph(RunOptions.of(told))).copy({"checkpointer": InMemorySaver()})
         values = await graph.ainvoke({"messages": [HumanMessage("go")]}, {"configurable": told})
         return results(values)[0].text
 
@@ -122,6 +123,35 @@ async def test_a_type_has_the_skills_of_the_agent_or_some(
     prompt = delegation.models.made["spare"].calls[0].texts[0]
     assert [name for name in ("alpha", "beta") if f"/mnt/skills/public/{name}/SKILL.md" in prompt] == listed
     assert ("<skills>" in prompt) is bool(listed)
+
+
+@pytest.mark.parametrize("guardrails", ["", "guardrails: {enabled: true, provider: {denied: [web_fetch]}}\n"])
+async def test_a_skill_that_the_chat_may_not_use_is_neither_offered_nor_opened(
+    tmp_path: Path, guardrails: str
+) -> None:
+    for name in ("alpha", "beta", "beta-two"):
+        skill(tmp_path / "skills" / "public", name)
+    calls = [
+        ("read_file", {"path": "/mnt/skills/public/beta-two/SKILL.md"}),
+        ("read_file", {"path": "//mnt/./skills//public/alpha/SKILL.md"}),
+        ("bash", {"command": "cat /mnt/skills/*/beta-two/SKILL.md"}),
+        ("bash", {"command": "cat /mnt/skills/public/beta/../beta-two/SKILL.md"}),
+        ("read_file", {"path": "/mnt/skills/public/beta/SKILL.md"}),
+        ("write_file", {"path": "notes.txt", "content": "see /mnt/skills/public/alpha/SKILL.md"}),
+    ]
+    sub = (*(Script(tools=(ToolUse(name, args),)) for name, args in calls), Script(reply="fine"))
+    text = (
+        f"{guardrails}skills: {{path: {tmp_path}/skills}}\n"
+        f"subagents: {{types: {{critic: {{{CRITIC}, model_name: spare}}}}}}\n"
+    )
+    delegation = Delegation(tmp_path, text, sub, subagent_type="critic")
+    assert await delegation.run(skills=["be*a", "gamma"]) == "fine"
+    heard = delegation.models.made["spare"].calls
+    answers = ["skill is switched off" in call.texts[-1] for call in heard[1:]]
+    assert answers == [True, True, True, True, False, False], [call.texts[-1] for call in heard[1:]]
+    for prompt in (heard[0].texts[0], delegation.models.made["m"].calls[0].texts[0]):
+        listed = [name for name in ("alpha", "beta", "beta-two") if f"/public/{name}/" in prompt]
+        assert listed == ["beta"]
 
 
 async def test_a_subagent_has_the_date_of_the_chat_like_its_lead_agent(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ class TestChoosing:
     async def test_a_conversation_chooses_for_itself(self, at: Bench) -> None:
         async with at.running():
             said = await self._says(at, "/busy")
-            assert said == "While I'm working, new messages wait in the queue (this account's default)."
+            assert said == "While I'm working, new messages wait in the queue (default for this chat)."
             said = await self._says(at, "/busy interrupt")
             assert said.endswith("interrupts the current answer (set for this conversation).")
             assert said.startswith("While I'm working, a new message ")
@@ -132,7 +132,7 @@ class TestChoosing:
             await at.until(lambda: "run-2" in at.runtime.runs)
             await at.until(lambda: at.adapter.texts()[-1] == "ok")
             said = await self._says(at, "/busy default")
-            assert said == "While I'm working, new messages wait in the queue (this account's default)."
+            assert said == "While I'm working, new messages wait in the queue (default for this chat)."
 
     @pytest.mark.parametrize("word", ["xyz", "intrupt", "REJECT"])
     async def test_words(self, at: Bench, word: str) -> None:

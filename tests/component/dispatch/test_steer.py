@@ -446,7 +446,7 @@ class TestTelling:
             assert "Messages added to the current answer: 1" in said
             assert "Messages waiting: 1" in said
             assert (
-                "While I'm working, a new message is added to the current work (this account's default)."
+                "While I'm working, a new message is added to the current work (default for this chat)."
                 in said
             )
             first(at).end()

@@ -35,7 +35,7 @@ async def test_settings_of_a_chat_reach_its_runs(at: Bench) -> None:
             "This chat has no settings of its own. `/why` shows the effective ones."
         ]
         await says(at, "/channel instructions Answer briefly.\nName your sources.")
-        assert await says(at, "/channel deny bash") == ["Denied the tool `bash` in this chat."]
+        assert await says(at, "/channel deny bash") == ["Set `denied_tools` to `bash` in this chat."]
         assert await says(at, "/channel busy steer") == ["Set `busy` to `steer` in this chat."]
         await says(at, "hello")
         run = newest_run(at)
@@ -44,8 +44,8 @@ async def test_settings_of_a_chat_reach_its_runs(at: Bench) -> None:
         assert run["steerable"]
         shown = await says(at, "/why")
         assert "- `busy`: `steer`, from `/channel`" in shown
-        assert "- `deny`: `bash`, from `/channel`" in shown
-        assert "- `model`: default" in shown
+        assert "- `denied_tools`: `bash`, from `/channel`" in shown
+        assert shown[-1].startswith("- default: `agent`, `model`, ")
         await at.adapter.hears("hello", chat="c2", person="7")
         await at.until(lambda: len(at.runtime.runs) == 2)
         assert "denied_tools" not in newest_run(at), "another chat"
@@ -56,20 +56,20 @@ async def test_changes_are_undone_and_survive_a_restart(at: Bench) -> None:
         await says(at, "/channel deny bash")
         await says(at, "/channel deny web_search")
         assert await says(at, "/channel undo") == [
-            "Reverted the latest change to `deny web_search` in this chat."
+            "Reverted the latest change to `denied_tools` in this chat."
         ]
         await says(at, "/channel allow bash")
         assert (await says(at, "/channel"))[0].startswith("This chat has no settings")
         await says(at, "/channel undo")
-        assert await says(at, "/channel") == ["**Settings of this chat:**", "- `deny bash`: `bash`"]
+        assert await says(at, "/channel") == ["**Settings of this chat:**", "- `denied_tools`: `bash`"]
         assert at.core is not None
         held = at.core.part(ChatSettings)
         again = ChatSettings(at.core)
         await again.load_settings()
-        assert again.get("rec", "c1") == held.get("rec", "c1") == {"deny bash": "bash"}
+        assert again.get("rec", "c1") == held.get("rec", "c1") == {"denied_tools": ("bash",)}
         person = PersonKey("recording", "7")
         exported = await at.db.transact(DATA.export, person, 0.0)
-        assert [one["setting"] for one in exported["chat_settings"]] == ["deny bash"]
+        assert [one["value"] for one in exported["chat_settings"]] == ["bash"]
         await at.db.transact(DATA.erase, person, 0.0)
         assert await at.db.transact(DATA.export, person, 0.0) == {"chat_settings": []}
         await says(at, "/channel undo")
@@ -90,7 +90,7 @@ async def test_settings_follow_a_chat_that_gets_another_id(at: Bench) -> None:
         assert at.core is not None
         await at.adapter.context.inbox.migrate_chat("c1", "c2")
         held = at.core.part(ChatSettings)
-        assert (held.get("rec", "c1"), held.get("rec", "c2")) == ({}, {"deny bash": "bash"})
+        assert (held.get("rec", "c1"), held.get("rec", "c2")) == ({}, {"denied_tools": ("bash",)})
 
 
 @pytest.mark.parametrize(
