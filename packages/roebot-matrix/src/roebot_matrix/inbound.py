@@ -138,13 +138,14 @@ class EventReader:
             quotations = (*quotations, self._quote(place, reply_to, replied))
         names = self._names_of_bot(place)
         called = _is_called(body, content, self._server.user, names)
-        replies_to_bot = replied is not None and replied.sender == self._server.user
+        started = await self._find(place, topic) if topic and not called else None
+        is_to_bot = any(one is not None and one.sender == self._server.user for one in (replied, started))
         return InboundMessage(
             event_id=event_id,
             origin=self._origin(place, event, event_id, topic, reply_to),
             text=(_without_call(body, names) if called else body).strip(),
             sent_at=self._time_of(event),
-            addressed=place.kind is ChatKind.PRIVATE or called or replies_to_bot,
+            addressed=place.kind is ChatKind.PRIVATE or called or is_to_bot,
             attachments=attachments,
             link=f"https://matrix.to/#/{quote(place.room)}/{quote(event_id)}",
             quotations=quotations,
