@@ -65,6 +65,8 @@ SCHEDULED_EVENT = "schedule:"
 """Prefix of the event ids of messages that the service wrote itself, for a scheduled run."""
 SCHEDULED_TOPIC = "schedule-"
 """Prefix of the topic of a conversation in which only scheduled runs are answered."""
+INCIDENT_EVENT = "incident:"
+"""Prefix of the event ids of messages that the service wrote itself, about incidents."""
 INCIDENT_TOPIC = "incident-"
 """Prefix of the topic of an incident's conversation."""
 
@@ -90,6 +92,11 @@ class TurnMessage:
     def is_scheduled(self) -> bool:
         """Return whether the service wrote the message itself, for a scheduled run."""
         return self.event_id.startswith(SCHEDULED_EVENT)
+
+    @property
+    def is_incident(self) -> bool:
+        """Return whether the service wrote the message itself, about an incident."""
+        return self.event_id.startswith(INCIDENT_EVENT)
 
     @property
     def is_quotation_only(self) -> bool:
@@ -183,6 +190,11 @@ class Turn:
     def is_scheduled(self) -> bool:
         """Return whether a scheduled run started the turn."""
         return any(message.is_scheduled for message in self.messages)
+
+    @property
+    def is_incident(self) -> bool:
+        """Return whether events started the turn, in which the agent works on an incident."""
+        return any(message.is_incident for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,8 @@ class Config(AgentConfig):
                 }
             )
             for route in routes
-            for source in route.source or self.events.sources
+            # An incident that collects others in a storm has no source.
+            for source in (*(route.source or self.events.sources), "")
         ]
         return (*found.apps, *sources)
 

@@ -178,6 +178,9 @@ class Dispatcher:
     def dispatch_turn(self, opened: OpenedTurn) -> None:
         # A notice may also have abandoned a question, which has to show that.
         self.chat.wake(opened.conversation)
+        # Its messages may join the run.
+        if session := self._sessions.get(opened.conversation):
+            session.steering.notify()
         if opened.kind is not TurnKind.CHAT:
             self.control.wake(opened.turn)
 
@@ -304,7 +307,8 @@ class Dispatcher:
             roles=self._role_in(turn).role_names,
             show=streamer.update,
             start_limiter=self.start_limiter,
-            steers=(turn.busy or self._account_of(turn).profile_of(turn).get("busy")) == Busy.STEER,
+            steers=turn.is_incident
+            or (turn.busy or self._account_of(turn).profile_of(turn).get("busy")) == Busy.STEER,
         )
         self._sessions[turn.conversation] = session
         try:

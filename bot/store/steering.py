@@ -53,7 +53,7 @@ def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
         if row.deleted:
             continue
         message = decode_message(row)
-        if message.sender.is_bot or message.sender.key not in people or not _may_join(row, message, turn):
+        if message.sender.key not in people or not _may_join(row, message, turn):
             break
         if row.ready_at > now:
             return Steerable(tuple(found), row.ready_at - now)
@@ -63,7 +63,8 @@ def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
 
 def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
     here: bool = row.thread_id == turn.thread_id and not row.answers
-    return here and not message.attachments and not message.is_scheduled
+    is_app = message.sender.is_bot and not message.is_incident
+    return here and not is_app and not message.attachments and not message.is_scheduled
 
 
 def join_messages(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:

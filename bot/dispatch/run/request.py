@@ -239,7 +239,9 @@ class Steering:
     def joined_line(self, identity: str) -> str:
         """Return the line that marks a joined message, or "" if the id is unknown."""
         message = self._known.get(identity)
-        text = with_quotations(message.text, message.quotations) if message is not None else ""
+        if message is None:
+            return ""
+        text = with_quotations("" if message.is_incident else message.text, message.quotations)
         return self._texts("joined", text=quoted(text, LONGEST_SHOWN)) if text.strip() else ""
 
     def message_number(self, identity: str) -> int:

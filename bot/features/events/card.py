@@ -95,7 +95,7 @@ def format_changes(changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts
 def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) -> str:
     """Return the facts about an incident for the agent, as plain text: alerts and earlier incidents."""
     group = incident.group
-    lines = [f"{incident.source}: {incident.title}" if incident.source else format_title(incident, texts)]
+    lines = [format_title(incident, texts) if incident.is_storm else incident.title]
     for alert in _sorted(group)[:MAX_FACTS]:
         report, state = alert.report, group.status_of(alert).value
         labels = " ".join(f"{name}={value}" for name, value in report.labels.items())

@@ -6,23 +6,35 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bot.config.events import event_app
-from bot.domain import APP_PREFIX, Quotation, QuotationKind, Sender
+from bot.domain import Quotation, QuotationKind, Sender
 from bot.features.events.card_store import FIND_CARD, FIND_OPEN_CARD
 from bot.features.events.incident import Incident
 from bot.store.connection import Connection, encode_quotations, encode_sender, sql
-from bot.store.meters import INCREMENT_METER
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_turn
 from bot.store.turns import AgentHandoff, hand_off_to_agent
-from bot.turn import OpenedTurn, Turn, TurnKind
+from bot.turn import INCIDENT_EVENT, OpenedTurn, Turn, TurnKind
 
 HOUR: Final = 3_600.0
+_BY_EVENTS: Final = f"""t.kind = 'chat' AND EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = t.id
+    AND i.turn_id > 0 AND i.event_id LIKE '{INCIDENT_EVENT}%')"""
 # Mark the work on an incident as started, unless another process has started it.
 MARK_STARTED = sql("UPDATE incidents SET work_at = 0 WHERE id = :id AND work_at = :work_at RETURNING id")
-THREAD_OF = sql("SELECT thread_id FROM conversations WHERE id = :id")
-COUNT_STARTS = sql(
-    "SELECT COALESCE(SUM(value), 0) FROM meters WHERE scope = :scope AND start > :since AND start <= :now"
+# Update a conversation in which the agent starts.
+USE_CONVERSATION = sql("UPDATE conversations SET active_at = :now WHERE id = :id RETURNING thread_id")
+# Add a message to the turn of events that waits in a conversation.
+JOIN_WAITING = sql(
+    f"""UPDATE turns SET size = size + 1 WHERE state = 'accepted' AND id = (SELECT MAX(t.id) FROM turns t
+    WHERE t.conversation_id = :id AND t.state = 'accepted' AND {_BY_EVENTS}) RETURNING id"""
 )
-
+IS_AT_WORK = sql(
+    f"SELECT 1 FROM turns t WHERE t.conversation_id = :id AND t.state = 'running' AND {_BY_EVENTS}"
+)
+# Count the turns of events in a chat since an instant; events that joined a run have none.
+COUNT_STARTS = sql(
+    f"""SELECT COUNT(*) FROM conversations c JOIN turns t ON t.conversation_id = c.id
+    WHERE c.account = :account AND c.chat = :chat AND c.active_at > :since AND t.created_at > :since
+    AND {_BY_EVENTS}"""
+)
 REPLACE_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE turn_id = :turn")
 
 
@@ -38,54 +50,69 @@ class WorkStart:
 
 
 def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTurn | None:
-    """Open the turn in which the agent works on an incident, below its card.
+    """Open the turn in which the agent works on an incident, below its card, or add to the one that waits.
 
-    Return None if another process opened it, if the chat has reached its limit, or if the card is not posted.
-    While the card is being delivered, the work stays due; if the card can't be posted, the work is skipped.
+    While the agent works on the incident, the turn waits, and its messages may join the run. Return None if
+    another process opened it, if the chat has reached its limit, or if the card is not posted. While the card
+    is being delivered, the work stays due; if the card can't be posted, the work is skipped.
     """
-    incident, address, work = start.incident, start.incident.address, start.incident.work
-    turn = {"turn": incident.card_turn}
-    card = connection.execute(FIND_CARD, turn).first()
-    if card is None and connection.execute(FIND_OPEN_CARD, turn).first() is not None:
+    incident, work = start.incident, start.incident.work
+    card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
+    if card is None and connection.execute(FIND_OPEN_CARD, {"turn": incident.card_turn}).first() is not None:
         return None
     mark = {"id": incident.id, "work_at": incident.work_at}
     if connection.execute(MARK_STARTED, mark).first() is None or card is None or work is None:
         return None
-    scope = f"events:{address.account}:{address.chat}"
-    counted = {"scope": scope, "since": now - HOUR, "now": now}
-    if int(connection.execute(COUNT_STARTS, counted).scalar_one()) >= work.per_hour:
-        return None
-    connection.execute(INCREMENT_METER, {"scope": scope, "start": now})
-    topic = card.platform_id if start.in_thread else address.topic
-    opened = open_turn(
+    here = {"id": incident.conversation}
+    turn = connection.execute(JOIN_WAITING, here).scalar_one_or_none()
+    if turn is None:
+        counted = {"account": incident.address.account, "chat": incident.address.chat, "since": now - HOUR}
+        starts = int(connection.execute(COUNT_STARTS, counted).scalar_one())
+        # What joins a run starts no turn. It waits behind the run, which may end before.
+        if starts >= work.per_hour + int(connection.execute(IS_AT_WORK, here).first() is not None):
+            return None
+        turn = _open_turn(connection, start, card.platform_id, now)
+    _add_message(connection, incident, work.task, start.facts, turn, now)
+    return OpenedTurn(turn, incident.conversation, TurnKind.CHAT)
+
+
+def _open_turn(connection: Connection, start: WorkStart, card: str, now: float) -> int:
+    incident = start.incident
+    topic = card if start.in_thread else incident.address.topic
+    used = {"id": incident.conversation, "now": now}
+    return open_turn(
         connection,
         incident.conversation,
         TurnKind.CHAT,
-        replace(address, reply_to=card.platform_id, topic=topic),
+        replace(incident.address, reply_to=card, topic=topic),
         start.platform,
-        connection.execute(THREAD_OF, {"id": incident.conversation}).scalar_one(),
+        connection.execute(USE_CONVERSATION, used).scalar_one(),
         now,
         model=start.model,
     )
+
+
+def _add_message(
+    connection: Connection, incident: Incident, task: str, facts: str, turn: int, now: float
+) -> None:
     app = event_app(incident.source)
     inbound = connection.execute(
         ADD_INBOUND,
         {
-            "account": address.account,
-            "event_id": f"{APP_PREFIX}{app}:{incident.id}:{incident.work_at}",
+            "account": incident.address.account,
+            "event_id": f"{INCIDENT_EVENT}{incident.id}:{incident.work_at}",
             "message_id": "",
             "sender": encode_sender(Sender(app, incident.source, is_bot=True)),
-            "text": work.task,
+            "text": task,
             "attachments": "",
-            "quotations": encode_quotations([Quotation(QuotationKind.CARD, start.facts, incident.source)]),
+            "quotations": encode_quotations([Quotation(QuotationKind.CARD, facts, incident.source)]),
             "mentions": "",
             "group_key": "",
             "sent_at": now,
             "now": now,
         },
     ).scalar_one()
-    connection.execute(SET_INBOUND_TURN, {"turn": opened, "id": inbound})
-    return OpenedTurn(opened, incident.conversation, TurnKind.CHAT)
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
 
 
 def ask_about(

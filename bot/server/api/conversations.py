@@ -35,12 +35,12 @@ from bot.server.api.sessions import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
 from bot.store import conversations
 from bot.store.read_models import list_turns
-from bot.turn import SCHEDULED_EVENT
+from bot.turn import INCIDENT_EVENT, SCHEDULED_EVENT
 
 # No platform's event ids start with this prefix.
 PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
-OURS = (SCHEDULED_EVENT, PRESSED)
+OURS = (SCHEDULED_EVENT, INCIDENT_EVENT, PRESSED)
 _NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
 NAME_LENGTH = 200
 

@@ -102,8 +102,8 @@ async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database)
 @pytest.mark.guard(
     "an app joins no run",
     "bot/store/steering.py",
-    "message.sender.is_bot or message.sender.key",
-    "message.sender.key",
+    "not is_app and ",
+    "",
     against="orders of apps",
 )
 async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
