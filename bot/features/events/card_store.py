@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.commands.registry import Button
-from bot.domain import ChatKind, Part, PartKind
+from bot.domain import ChatKind, Part, PartKind, PartState
 from bot.features.events.incident import Incident
 from bot.store.connection import OPEN, Connection, encode_choices, sql
 from bot.store.conversations import TAKE_CONVERSATION
@@ -32,6 +32,11 @@ MARK_ANNOUNCED = sql(
     RETURNING id"""
 )
 DELIVER_AGAIN = sql("UPDATE turns SET state = 'delivering', error = '', finished_at = 0 WHERE id = :turn")
+# Find the card of a chat that was delivered last.
+LAST_CARD = sql(
+    """SELECT p.state, p.category FROM incidents i JOIN parts p ON p.turn_id = i.card_turn AND p.position = 0
+    WHERE i.account = :account AND i.chat = :chat AND i.topic = :topic ORDER BY p.updated_at DESC LIMIT 1"""
+)
 FIND_OPEN_CARD = sql(f"SELECT 1 FROM turns WHERE id = :turn AND state IN {OPEN}")
 
 
@@ -91,6 +96,12 @@ def announce_state(
     address = replace(incident.address, reply_to=card.platform_id, topic=topic)
     turn = open_notice(connection, incident.conversation, address, platform, "", text, now, size=0)
     return OpenedTurn(turn, incident.conversation, TurnKind.NOTICE)
+
+
+def find_undelivered(connection: Connection, account: str, chat: str, topic: str) -> str | None:
+    """Return why the newest card of a chat could not be posted (a `DeliveryCategory`); None if it was."""
+    row = connection.execute(LAST_CARD, {"account": account, "chat": chat, "topic": topic}).first()
+    return row.category if row and row.state == PartState.UNDELIVERED.value else None
 
 
 def _open_conversation(

@@ -5,27 +5,39 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import httpx
+from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from agent.config.errors import ConfigErrors
 from bot.app.home import RunningService, find_service
 from bot.cli.common import bearer_headers, configuration, error_detail, home_folder, no_service, service_token
 from bot.cli.doctor import Finding
+from bot.cli.doctor.network import open_engine
+from bot.config import Config
 from bot.config.events import EventsConfig, EventSource
 from bot.errors import StartError
+from bot.features.events.card_store import find_undelivered
 from bot.features.events.receiver import make_source
 from bot.features.events.sources.base import EventRequest, SourceKind
+from bot.store.connection import SqlAlchemyConnection
 
 SECONDS = 10.0
 REPLAY_SECONDS = 600.0
 HOUR = 3_600.0
 CLOCK_OFF = 60.0
 """Seconds between the clocks of a sender and this machine that are reported."""
+REMEDIES = {
+    "not_found": "it does not exist, or the bot is not in it; correct events.routes, or add the bot",
+    "permission": "the bot may not write there; add it to the chat, or allow it to post",
+    "auth": "the platform refused its credentials; correct them under channels",
+}
+"""Remedies by the reason of a failed delivery."""
 TEST_LASTS = 600.0
 """Seconds for which test events share a start time, so that `--resolve` ends the same incident."""
 
@@ -134,6 +146,7 @@ def check_home(folder: Path) -> Iterator[Finding]:
     except ConfigErrors:
         return
     yield from check_routes(loaded.config.events)
+    yield from check_cards(loaded.config, folder)
     service = find_service(folder) if loaded.config.events.sources else None
     if service is None:
         return
@@ -154,6 +167,20 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
             yield Finding(True, f"events: {name} has a route")
         else:
             yield Finding(None, f"events: no route takes events of {name}; add one under events.routes")
+
+
+def check_cards(config: Config, home: Path) -> Iterator[Finding]:
+    """Report the routes whose newest card could not be posted."""
+    url = config.database.url.get_secret_value() if config.database.url else ""
+    places = dict.fromkeys((route.account, route.chat, route.topic or "") for route in config.events.routes)
+    # The checks of the database report why it can't be read.
+    with suppress(DatabaseError, ArgumentError, ModuleNotFoundError), open_engine(url, home).connect() as one:
+        for account, chat, topic in places:
+            reason = find_undelivered(SqlAlchemyConnection(one), account, chat, topic)
+            if reason is not None:
+                remedy = REMEDIES.get(reason, f"look for delivery_failed in the log (reason: {reason})")
+                text = f"events: the newest card for the chat {chat} of {account} was not posted; {remedy}"
+                yield Finding(False, text)
 
 
 def check_requests(source: Mapping[str, Any]) -> Iterator[Finding]:

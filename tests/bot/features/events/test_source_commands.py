@@ -10,10 +10,12 @@ import httpx
 import pytest
 
 from bot.cli.common import bearer_headers, service_token
+from bot.cli.doctor import Finding
 from bot.config.events import EventsConfig
 from bot.errors import StartError
 from bot.features.events.backfill import backfill_command
 from bot.features.events.source_commands import (
+    check_cards,
     check_requests,
     check_routes,
     list_command,
@@ -23,8 +25,12 @@ from bot.features.events.source_commands import (
 from bot.features.events.sources.datadog import TEMPLATE
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import ServiceProcess, config_text
+from tests.platforms.web.serving import world
 
 from .apis import API_TOKEN, lost_events, served
+from .receiving import config, to_chat
+from .receiving import send as post
+from .samples import alertmanager
 
 EVENTS = """
 events:
@@ -151,6 +157,28 @@ def test_requests_that_point_to_a_wrong_setup_are_reported() -> None:
         "requests of a that are not valid for its type: 1",
         "the clock of a is 90 s behind this machine's",
     ]
+
+
+async def test_a_route_to_a_chat_in_which_the_bot_cannot_write_is_reported(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    chat = emulator.people.make_group("ops")
+    routes = [to_chat(place, f", match: {{service: {name}}}") for place, name in ((chat, "db"), (-7, "web"))]
+    async with world(tmp_path, extra=config(emulator, *routes)) as service:
+        loaded = service.service.core.config
+        for name in ("db", "web"):
+            assert await post(service, alertmanager("a firing 10", group=name)) == 202
+        ended = "SELECT COUNT(*) FROM turns WHERE finished_at > 0"
+        async with asyncio.timeout(20):
+            while await service.service.db.schema(lambda one: one.exec_driver_sql(ended).scalar_one()) < 2:
+                await asyncio.sleep(0.02)
+        (finding,) = await asyncio.to_thread(lambda: [*check_cards(loaded, tmp_path)])
+    assert finding == Finding(
+        False,
+        "events: the newest card for the chat -7 of telegram was not posted; it does not exist, or the bot is"
+        " not in it; correct events.routes, or add the bot",
+    )
+    assert [*check_cards(loaded, tmp_path / "empty")] == []
 
 
 def test_a_source_without_a_route_is_reported() -> None:
