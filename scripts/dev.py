@@ -201,7 +201,8 @@ async def main(model: str) -> int:
         async with TelegramEmulator.serve() as emulator:
             print(f"\n  emulator {emulator.url}", flush=True)
             async with service(Path(folder), config_text(emulator, models), env) as found:
-                print(f"  page     {found.url}\n  log      {folder}/service.log\n  model    {model}")
+                print(f"  page     {found.url} (sign in: .venv/bin/roebot link --home {folder})")
+                print(f"  home     {folder} (config.yaml, service.log)\n  model    {model}")
                 if sys.stdin.isatty():
                     await talk(emulator)
                 else:

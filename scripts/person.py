@@ -17,6 +17,7 @@ HELP = """\
   :group           go to a group
   :topic TITLE     go to a topic of a forum
   :reply TEXT      answer the bot's latest message here
+  :press BUTTON    press a button of the bot here, such as :press Resolve
   :photo CAPTION   send a picture
   :help            this list
   :quit            end everything (so does Ctrl-D)
@@ -91,6 +92,14 @@ class Person:
         self._write(text, reply_to=found[-1])
         return ""
 
+    def _press(self, label: str) -> str:
+        for seen in reversed(said_by_bot(self.emulator, self.place)):
+            data = _buttons(seen).get(label)
+            if data is not None:
+                self.emulator.people.presses(self.place, seen["message_id"], data, user=self.id)
+                return ""
+        return f"  the bot shows no button {label} here\n"
+
     def _photo(self, caption: str) -> str:
         self._write(caption, media="photo")
         return ""
@@ -108,6 +117,7 @@ _ACTIONS: dict[str, Callable[[Person, str], str | None]] = {
     ":group": Person._to_group,
     ":topic": Person._to_topic,
     ":reply": Person._reply,
+    ":press": Person._press,
     ":photo": Person._photo,
     ":help": Person._help,
     ":quit": Person._quit,
@@ -134,16 +144,18 @@ class Transcript:
         """Print what changed since the last call; whether anything did."""
         changed = False
         for chat in list(self._emulator.world.chats):
+            title = "" if chat > 0 else f" ({self._emulator.view(chat)['title']})"
             for seen in said_by_bot(self._emulator, chat):
-                changed = self._one((chat, seen["message_id"]), _text(seen)) or changed
+                changed = self._one((chat, seen["message_id"]), _text(seen), title) or changed
         return changed
 
-    def _one(self, key: tuple[int, int], text: str) -> bool:
+    def _one(self, key: tuple[int, int], text: str, title: str) -> bool:
         shown = self._shown.get(key)
         if shown == text:
             return False
+        edited = "" if shown is None else " (edited)"
         grows = shown is not None and self._last == key and text.startswith(shown)
-        self._out.write(text[len(shown or "") :] if grows else f"\nbot> {text}")
+        self._out.write(text[len(shown or "") :] if grows else f"\nbot{title}{edited}> {text}")
         self._out.flush()
         self._shown[key], self._last = text, key
         return True
@@ -151,4 +163,13 @@ class Transcript:
 
 def _text(seen: dict[str, Any]) -> str:
     file = f"[{seen['kind']} {seen['filename']}] " if seen["filename"] else ""
-    return f"{file}{seen['text']}"
+    buttons = " ".join(f"[{label}]" for label in _buttons(seen))
+    return f"{file}{seen['text']}" + (f"\n{buttons}" if buttons else "")
+
+
+def _buttons(seen: dict[str, Any]) -> dict[str, str]:
+    """The data of the buttons below a message, by label."""
+    rows = (seen.get("markup") or {}).get("inline_keyboard", [])
+    return {
+        button["text"]: button["callback_data"] for row in rows for button in row if "callback_data" in button
+    }

@@ -78,6 +78,19 @@ def test_replies_and_pictures(emulator: TelegramEmulator) -> None:
     assert (picture["kind"], picture["text"]) == ("photo", "look")
 
 
+async def test_buttons_are_shown_and_pressed(emulator: TelegramEmulator) -> None:
+    person, out = Person(emulator), io.StringIO()
+    person.say(":group")
+    assert person.say(":press Resolve") == "  the bot shows no button Resolve here\n"
+    person.say("hello")
+    world = emulator.world
+    button = {"text": "Resolve", "callback_data": "choice:0"}
+    world.add(world.chats[person.chat], world.bot, text="stuck", markup={"inline_keyboard": [[button]]})
+    Transcript(emulator, out).show_new()
+    assert out.getvalue() == "\nbot (Playground)> stuck\n[Resolve]"
+    assert person.say(":press Resolve") == ""
+
+
 def test_the_transcript_grows_with_the_message(emulator: TelegramEmulator) -> None:
     out = io.StringIO()
     transcript = Transcript(emulator, out)
@@ -91,7 +104,7 @@ def test_the_transcript_grows_with_the_message(emulator: TelegramEmulator) -> No
     message.text = "other"
     transcript.show_new()
     assert not transcript.show_new()
-    assert out.getvalue() == "\nbot> one two\nbot> other"
+    assert out.getvalue() == "\nbot> one two\nbot (edited)> other"
 
 
 def test_lines_of_a_pipe_are_answered_and_everything_ends() -> None:
@@ -101,7 +114,7 @@ def test_lines_of_a_pipe_are_answered_and_everything_ends() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "bot> hello there" in done.stdout
-    assert "bot> hi" in done.stdout
+    assert "bot (Playground)> hi" in done.stdout
     assert "give this code to one of its admins" in done.stdout
     assert "never said" not in done.stdout
     assert done.stdout.endswith("service and emulator have ended\n")
@@ -134,5 +147,5 @@ def test_a_terminal_has_a_prompt_and_ctrl_c_leaves_nothing_behind() -> None:
         os.close(slave)
     assert b"have ended" in seen
     assert not [child for child in children if child.is_running()]
-    log = next(line for line in seen.decode().splitlines() if line.startswith("  log"))
-    assert not Path(log.split()[1]).parent.exists()
+    home = next(line for line in seen.decode().splitlines() if line.startswith("  home"))
+    assert not Path(home.split()[1]).exists()

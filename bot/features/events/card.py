@@ -57,8 +57,10 @@ def format_card(incident: Incident, texts: Texts, on_call: Sequence[Mention] = (
         lines += ["", *(_line(group, one) for one in alerts[:MAX_LISTED])]
         left = len(alerts) - MAX_LISTED + group.omitted
         lines += [texts("incident_more", count=left)] if left > 0 else []
-    elif alerts and alerts[0].report.text:
-        lines += ["", quoted(alerts[0].report.text, MAX_DETAILS)]
+    elif alerts:
+        report = alerts[0].report
+        details = [report.title if report.title != incident.title else "", report.text]
+        lines += ["", *(quoted(one, MAX_DETAILS) for one in details if one)]
     return "\n".join([*lines, *_links(alerts, texts, MAX_CARD - len("\n".join(lines)) - 2)])
 
 
@@ -71,10 +73,10 @@ def format_title(incident: Incident, texts: Texts, most: int = 60) -> str:
 
 def format_news(incident: Incident, texts: Texts) -> str:
     """Return the message to the chat about an incident's new state."""
-    state = texts(f"incident_{incident.status.value}")
-    minutes = round((incident.changed_at - incident.opened_at) / 60)
-    key = "incident_ended" if incident.is_ended and minutes else "incident_done"
-    return f"{MARKS[incident.status]} {texts(key, number=incident.id, state=state, minutes=minutes)}"
+    state = texts("incident_done", number=incident.id, state=texts(f"incident_{incident.status.value}"))
+    lasted = f"{incident.lasted / 60:.0f} min" if incident.lasted >= 60 else f"{incident.lasted:.0f} s"
+    facts = [format_title(incident, texts), texts("incident_lasted", lasted=lasted)][: 1 + incident.is_ended]
+    return f"{MARKS[incident.status]} {state}\n{' · '.join(facts)}"
 
 
 def format_summary(incident: Incident, changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts) -> str:
@@ -86,7 +88,10 @@ def format_changes(changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts
     """Return a line for each of the newest changes, the oldest first."""
     lines = []
     for change in changes[-MAX_CHANGES:]:
-        at, state = f"{datetime.fromtimestamp(change.at, zone):%m-%d %H:%M}", texts(f"incident_{change.kind}")
+        at, state = (
+            f"{datetime.fromtimestamp(change.at, zone):%m-%d %H:%M %Z}",
+            texts(f"change_{change.kind}"),
+        )
         by = {"name": quoted(change.name or change.person)} if change.person else {}
         lines.append(texts("incident_change_by" if by else "incident_change", at=at, state=state, **by))
     return lines
@@ -107,7 +112,12 @@ def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) 
     runbooks = dict.fromkeys(one.report.runbook for one in group.alerts.values() if one.report.runbook)
     lines += [f"runbook: {url}" for url in runbooks]
     lines += [
-        texts("incident_earlier", number=one.id, news=format_news(one, texts), date=_date(one.opened_at))
+        texts(
+            "incident_earlier",
+            number=one.id,
+            news=format_news(one, texts).replace("\n", " "),
+            date=_date(one.opened_at),
+        )
         for one in earlier
     ]
     return "\n".join(lines)
@@ -137,8 +147,9 @@ def _describe(incident: Incident, texts: Texts) -> str:
     severity = incident.severity or AlertSeverity.INFO
     word = texts(f"severity_{severity.value}") if incident.severity else ""
     firing = incident.group.count(Status.FIRING)
-    count = texts("incident_firing_count", count=firing) if len(incident.group.alerts) > 1 and firing else ""
-    source = quoted(incident.source) if incident.source else ""
+    is_counted = len(incident.group.alerts) > 1 and firing and not incident.is_ended
+    count = texts("incident_firing_count", count=firing) if is_counted else ""
+    source = texts("incident_from", source=quoted(incident.source)) if incident.source else ""
     return " · ".join(filter(None, [word, count, source]))
 
 

@@ -82,6 +82,16 @@ class Incident:
         return {"account": address.account, "chat": address.chat, "topic": address.topic}
 
     @property
+    def lasted(self) -> float:
+        """Return how long an ended incident lasted (s), by the times of its alerts if known."""
+        opened = self.opened_at * 1_000_000_000
+        spans = [(one.report.start, one.report.end) for one in self.group.alerts.values()]
+        spans = [(start, end) for start, end in spans if start and end >= opened]
+        if not spans or self.taken_as is Status.RESOLVED:
+            return max(0.0, self.changed_at - self.opened_at)
+        return (max(end for _, end in spans) - min(start for start, _ in spans)) / 1_000_000_000
+
+    @property
     def is_ended(self) -> bool:
         """Return whether the incident is resolved."""
         return self.status is Status.RESOLVED

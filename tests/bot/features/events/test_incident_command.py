@@ -75,9 +75,9 @@ async def test_the_command(tmp_path: Path, emulator: TelegramEmulator) -> None:
             "1 ack",
         )
         history = (await ask("/incident 1", chat)).splitlines()
-        assert [line.split(" ", 3)[3] for line in history[-2:]] == [
-            "is active",
-            "is acknowledged (Person 1001)",
+        assert [line.partition(" UTC: ")[2] for line in history[-2:]] == [
+            "triggered",
+            "acknowledged (Person 1001)",
         ]
         for words in ("0", "1 close", "1 ack now", "all", "1 merge", "1 merge x"):
             assert (await ask(f"/incident {words}", chat)).startswith("Write")
@@ -95,14 +95,13 @@ async def test_a_state_that_lasts_is_told_below_the_card(
         await seen(emulator, chat)
         assert await send(service, alertmanager("a resolved 10 60")) == 202
         card, news = await seen(emulator, chat, lambda found: len(found) == 2)
-        first, *changes = news["text"].splitlines()
+        first, second, *changes = news["text"].splitlines()
         assert (first, news["reply_to"]) == ("🟢 Incident 1 is resolved.", card["message_id"])
-        assert [line.split(" ", 3)[3] for line in changes if line] == ["is active", "is resolved"], (
-            "its timeline"
-        )
+        assert second.startswith("service=db · duration: ")
+        assert [line.partition(" UTC: ")[2] for line in changes if line] == ["triggered", "resolved"]
         assert await send(service, alertmanager("a firing 100")) == 202
         *_, news = await seen(emulator, chat, lambda found: len(found) == 3)
-        assert news["text"] == "🔴 Incident 1 is active."
+        assert news["text"] == "🔴 Incident 1 is active.\nservice=db"
 
 
 async def test_words_below_a_card(tmp_path: Path, emulator: TelegramEmulator) -> None:
@@ -196,7 +195,7 @@ async def test_alerts_are_silenced(tmp_path: Path, emulator: TelegramEmulator) -
             assert [(one["name"], one["value"]) for one in silence["matchers"]] == [("severity", "critical")]
             assert silence["createdBy"] == "Person 1001"
             await ask("1 silence 99999999", "silenced for 10080 min")
-            await ask("1", "is silenced (Person 1001)")
+            await ask("1", "UTC: silenced (Person 1001)")
             other = alert("a firing 10") | {"labels": {"alertname": "x"}}
             assert await send(service, alertmanager(other, "b firing 20", group="web")) == 202
             await ask("2 silence", "not silenced: the alerts have no label in common")

@@ -12,6 +12,7 @@ import sqlalchemy
 
 from bot.config.events import EventRoute, QuietHours
 from bot.features.events.alerts import Status
+from bot.features.events.card import format_card, format_news
 from bot.features.events.delivery_store import (
     REOPENS_WITHIN,
     STORM_SECONDS,
@@ -41,8 +42,9 @@ from bot.features.events.tables import TABLES
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.person_data import PersonKey
+from bot.texts import texts_for
 
-from .samples import alert, alertmanager
+from .samples import T0, alert, alertmanager
 
 TIMING = Timing(300.0, 4 * 3600.0)
 RULES = FoldRules({"alerts": TIMING}, "Europe/Berlin", 3)
@@ -396,3 +398,35 @@ async def test_the_hundred_thousandth_event_costs_as_much_as_the_hundredth(chat:
     assert [plan for plan in plans if "SEARCH" not in plan and "Index" not in plan] == []
     await chat.receive(FIRES, 100.0)
     assert len(await chat.db.transact(list_outdated, 101.0)) == 1
+
+
+@pytest.mark.parametrize(("end", "duration"), [(58, "48 s"), (70, "1 min"), (7210, "120 min")])
+async def test_the_duration_is_that_of_the_alerts(chat: Chat, end: int, duration: str) -> None:
+    start = T0.timestamp()
+    await chat.receive(FIRES, start + 40.0)
+    await chat.receive(alertmanager(f"a resolved 10 {end}"), start + 9_000.0)
+    (incident,) = await chat.incidents()
+    told = format_news(incident, texts_for("en"))
+    assert told == f"🟢 Incident 1 is resolved.\n`service=db` · duration: {duration}"
+
+
+async def test_the_duration_until_a_person_ended_it(chat: Chat) -> None:
+    await chat.receive(FIRES, 100.0)
+    await chat.decide(1, "resolve", 400.0)
+    (incident,) = await chat.incidents()
+    assert "duration: 5 min" in format_news(incident, texts_for("en"))
+    assert "critical · from `alerts`" in format_card(incident, texts_for("en"))
+
+
+async def test_the_card_of_one_alert_has_its_summary_and_description(chat: Chat) -> None:
+    notes = {"summary": "The disk of db-1 is full", "description": "It has 12 MB left."}
+    full = alert("DiskFull firing 10", annotations=notes, generatorURL="")
+    await chat.receive(alertmanager(full, groupLabels={"alertname": "DiskFull"}, commonLabels={}), 100.0)
+    (incident,) = await chat.incidents()
+    assert format_card(incident, texts_for("en")).splitlines() == [
+        "🔴 **Incident 1** is active: `DiskFull`",
+        "critical · from `alerts`",
+        "",
+        "`The disk of db-1 is full`",
+        "`It has 12 MB left.`",
+    ]

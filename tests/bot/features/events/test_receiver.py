@@ -23,7 +23,7 @@ async def test_an_alert_becomes_a_card_that_changes(tmp_path: Path, emulator: Te
         assert await send(service, alertmanager("a firing 10", "b firing 20")) == 202
         (card,) = await seen(emulator, chat)
         assert card["text"] == (
-            "🔴 Incident 1 is active: service=db\ncritical · 2 active · alerts\n\n"
+            "🔴 Incident 1 is active: service=db\ncritical · 2 active · from alerts\n\n"
             "• 🔴 a is wrong\n• 🔴 b is wrong\n\nSource: http://prometheus.example/graph"
         )
         for _ in range(2):
