@@ -19,6 +19,7 @@ LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 DEFAULT: Final = "default"
 """Value that restores the default, although a less specific place has another value."""
 ON, OFF = "on", "off"
+REQUESTER, ADMINS, OTHERS, MEMBERS = "requester", "admins", "others", "members"
 SCOPES: Final = MappingProxyType({"chat": "chat", "topic": "chat", "person": "person"})
 """What a limit at a level applies to; at any other level, each account."""
 MAX_INSTRUCTIONS: Final = 2_000
@@ -39,8 +40,8 @@ class Combination(Enum):
 class Setting:
     """Declaration of a setting, whose values are words or one text.
 
-    A word is one of `words` or matches `pattern`, of which `example` is one. `is_list`: several words are
-    possible. `is_strict`: if a turn has several people, the values for each of them apply.
+    A word is one of `words` or matches `pattern`, of which `example` is one. With `is_list`, several words
+    are possible, and if a turn has several people, the values for each of them apply.
     """
 
     name: str
@@ -50,7 +51,6 @@ class Setting:
     combination: Combination = Combination.NEAREST
     is_list: bool = False
     is_text: bool = False
-    is_strict: bool = False
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the values in a text. Raises ValueError with the first one that is not possible."""
@@ -73,6 +73,8 @@ class Setting:
 
 
 _NAME = r"\S{1,128}"
+_ENTRY = r"[a-z][a-z0-9_-]{0,31}:\S{1,200}"
+_COUNT = r"\d{1,9}k?"
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
     {
         one.name: one
@@ -81,14 +83,23 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
             Setting("model", pattern=_NAME),
             Setting("busy", ("queue", "interrupt", "steer", "reject")),
             Setting("mention", (ON, OFF)),
-            Setting("skills", pattern=_NAME, example="pdf-*", is_list=True, is_strict=True),
+            Setting("steer", (REQUESTER, ADMINS, MEMBERS), _ENTRY, "platform:id", is_list=True),
+            Setting(
+                "approvers",
+                (REQUESTER, ADMINS, OTHERS, MEMBERS),
+                _ENTRY,
+                "platform:id",
+                is_list=True,
+            ),
+            Setting("messages_per_hour", pattern=_COUNT, example="20", combination=Combination.PER_SCOPE),
+            Setting("tokens_per_day", pattern=_COUNT, example="100k", combination=Combination.PER_SCOPE),
+            Setting("skills", pattern=_NAME, example="pdf-*", is_list=True),
             Setting(
                 "denied_tools",
                 pattern=_NAME,
                 example="web_*",
                 combination=Combination.ALL,
                 is_list=True,
-                is_strict=True,
             ),
             Setting(
                 "instructions",
@@ -182,11 +193,11 @@ class Profile:
         return all(any(fnmatchcase(name, one) for one in patterns) for patterns in self.lists("skills"))
 
     def merged(self, others: Iterable[Profile]) -> Profile:
-        """Return the profile of several people: this one, with the strict settings of the others."""
+        """Return the profile of several people: this one, with the lists of the others."""
         found = dict(self.settings)
         for other in others:
             for name, values in other.settings.items():
-                if SETTINGS[name].is_strict:
+                if SETTINGS[name].is_list:
                     found[name] = tuple(dict.fromkeys((*found.get(name, ()), *values)))
         return Profile(found)
 

@@ -31,7 +31,10 @@ from bot.domain import (
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
 from bot.profiles import (
+    ADMINS,
+    MEMBERS,
     OFF,
+    REQUESTER,
     PlacedSettings,
     Profile,
     ProvidesSettings,
@@ -41,7 +44,7 @@ from bot.profiles import (
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget
-from bot.store.approval_rules import ApprovalRules, ApprovalsBy
+from bot.store.approval_rules import APPROVERS, ApprovalRules
 from bot.store.audit import Actor
 from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.outages import StoreOutages
@@ -178,7 +181,7 @@ class AccountView:
     providers: Sequence[ProvidesSettings] = ()
     retention_days: int = 0
     configured: bool = True
-    approvals: ApprovalRules = field(default_factory=ApprovalRules)
+    approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
     app_budget: AppBudget | None = None
     languages: Languages | None = None
     permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
@@ -216,13 +219,45 @@ class AccountView:
         return self.profile_at(origin.chat, origin.topic, person, origin.sender.account)
 
     def profile_of(self, turn: Turn) -> Profile:
-        """Return the effective settings of a turn: those of its author, and the strict ones of its other
-        people.
-        """
+        """Return the effective settings of a turn: those of its author, and the lists of its other people."""
         chat, topic, author = turn.address.chat, turn.address.topic, turn_author(turn)
         people = {person_of(turn.platform, message.sender) for message in turn.messages}
         others = [self.profile_at(chat, topic, one) for one in sorted(people - {author})]
         return self.profile_at(chat, topic, author).merged(others)
+
+    def entries_of(self, origin: Origin) -> frozenset[str]:
+        """Return the access entries of a person and MEMBERS, by which lists of people can name them; none for
+        an app or a person without access.
+        """
+        if origin.sender.is_bot or not self.has_access(origin):
+            return frozenset()
+        home = home_origin(origin.platform, origin.account, origin.sender)
+        return self.policy.entries_of(home) | {MEMBERS}
+
+    def approvals_for(self, origin: Origin) -> ApprovalRules:
+        """Return the rules for a person who decides in this chat."""
+        usual = APPROVERS[self.approvals.by]
+
+        def find_approvers(people: Sequence[Sender], topic: str) -> list[Sequence[str]]:
+            known = {person_of(self.platform, one) for one in people} or {""}
+            found = [self.profile_at(origin.chat, topic, one).lists("approvers") for one in sorted(known)]
+            return [values for lists in found for values in lists or [usual]]
+
+        here_admins = self.approvals.here == "admins"
+        return ApprovalRules(find_approvers, self.entries_of(origin), here_admins, self.approvals.here_days)
+
+    def may_steer(self, turn: Turn, sender: Sender) -> bool:
+        """Return whether a person may add a message to the run of a turn of other people.
+
+        The run keeps the role, skills and tools of its own people, so the person must have them too.
+        """
+        at, own = turn.address, self.profile_of(turn)
+        origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender, at.topic)
+        both = own.merged([self.profile_for(origin)])
+        names = self.entries_of(origin) | ({ADMINS} if self.may(origin, Permission.DECIDE) else frozenset())
+        is_listed = all(not names.isdisjoint(one) for one in own.lists("steer") or [(REQUESTER,)])
+        has_same = all(set(own.lists(name)) == set(both.lists(name)) for name in ("skills", "denied_tools"))
+        return is_listed and has_same and self.policy.role_of(origin) >= self.role_in(turn)
 
     def is_read(self, chat: str) -> bool:
         """Return whether messages of a chat are processed that don't address the bot."""
@@ -448,7 +483,7 @@ class Core:
             retention_days=config.kept_days(name),
             languages=self.languages,
             permissions=self.permissions,
-            approvals=_approval_rules(config.approvals),
+            approvals=config.approvals,
             app_budget=AppBudget(found.app_turns, found.app_minutes * 60.0) if found.apps else None,
         )
         return view
@@ -495,7 +530,3 @@ class Core:
     def mask_secrets(self, text: str) -> str:
         """Return a text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
-
-
-def _approval_rules(config: ApprovalsConfig) -> ApprovalRules:
-    return ApprovalRules(ApprovalsBy(config.by), config.here == "admins", config.here_days)

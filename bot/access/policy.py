@@ -159,6 +159,14 @@ class AccessPolicy:
                 return role
         return Role.STRANGER
 
+    def entries_of(self, origin: Origin) -> frozenset[str]:
+        """Return the access entries of a person and their groups; an app has none."""
+        if origin.sender.is_bot:
+            return frozenset()
+        known = self._counts_as_everyone(origin.sender)
+        found = _person_entries(origin) | (_membership_entries(origin) if known else frozenset())
+        return frozenset(map(str, found))
+
     def _counts_as_everyone(self, sender: Sender) -> bool:
         """Return whether rules for a chat or everyone include the sender; guests are excluded unless
         configured.

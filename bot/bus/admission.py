@@ -283,7 +283,7 @@ class AdmissionPolicy:
             notice=notice,
             busy=Busy(profile.get("busy") or Busy.QUEUE),
             is_admin=is_admin,
-            approvals=account.approvals,
+            approvals=account.approvals_for(origin),
             notice_kind=notice_kind,
             pairing=pairing,
             model=profile.get("model"),

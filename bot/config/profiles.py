@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from agent.config.types import ManyIds, OneId, Section, Switch, Text
+from agent.config.types import Int, ManyIds, OneId, Section, Switch, Text
 from bot.profiles import LEVELS, MAX_INSTRUCTIONS, OFF, ON, SETTINGS, Combination, PlacedSettings, TurnPlace
 
+Limit = Annotated[Int, Field(ge=0, le=999_999_999)]
 Words = Annotated[tuple[Text, ...], ManyIds]
 
 
@@ -28,6 +29,22 @@ class ProfileRule(Section):
     mention: Switch | None = Field(
         None,
         description="false: messages in groups start a turn without mentioning the bot or replying to it.",
+    )
+    steer: Words | None = Field(
+        None,
+        description="People who can add messages to a running answer to somebody else if `busy` is steer:"
+        " requester (nobody else), admins, members, or people and groups as in `access`.",
+    )
+    approvers: Words | None = Field(
+        None,
+        description="People who decide on tool calls: requester, admins, others (an admin other than the"
+        " person who asked), members, or people and groups as in `access`.",
+    )
+    messages_per_hour: Limit | None = Field(
+        None, description="Maximum number of answered messages per hour; 0: no limit."
+    )
+    tokens_per_day: Limit | None = Field(
+        None, description="Maximum number of tokens per day (UTC); 0: no limit."
     )
     skills: Annotated[Words, Field(min_length=1)] | None = Field(
         None, description="Skills that the agent can use, with * for any text; none: no skill."

@@ -275,6 +275,7 @@ class Dispatcher:
                     self._clock.now(),
                     remembered=question.remembered,
                     covers=question.covers,
+                    joined=outcome.joined,
                 )
             parts, spent = _parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps

@@ -3,52 +3,66 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from types import MappingProxyType
+
+from bot.domain import Sender
+from bot.profiles import ADMINS, OTHERS, REQUESTER
 
 DAY = 24 * 3600.0
 HERE_DAYS = 7
 MOST_DAYS = 365
 
 
-class ApprovalsBy(StrEnum):
-    """Who may decide on an approval: the requester or an admin, admins only, or an admin other than the
-    requester.
-    """
-
-    REQUESTER = "requester"
-    ADMINS = "admins"
-    OTHERS = "others"
+Approvers = Sequence[Sequence[str]]
+"""Lists of people who may decide; a person must be in each. They contain REQUESTER, ADMINS, OTHERS (an admin
+other than the requester), MEMBERS or access entries.
+"""
+APPROVERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {REQUESTER: (REQUESTER, ADMINS), ADMINS: (ADMINS,), OTHERS: (OTHERS,)}
+)
+"""Lists by value of `approvals.by`."""
+REFUSALS = (
+    "approval_foreign",
+    "approval_foreign_admins",
+    "approval_foreign_others",
+    "approval_foreign_listed",
+)
+"""Text keys for people who may not decide: for each list, and for all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
-    """Approval rules of an account. `here_admins`: only admins may approve a tool for a conversation; such an
-    approval is valid for `here_days`.
+    """Approval rules for a person. `approvers` returns who may decide on the work of people in a topic;
+    `entries` are the person's access entries. `here_admins`: only admins may approve a tool for a
+    conversation; such an approval is valid for `here_days`.
     """
 
-    by: ApprovalsBy = ApprovalsBy.REQUESTER
+    approvers: Callable[[Sequence[Sender], str], Approvers] = lambda _people, _topic: (APPROVERS[REQUESTER],)
+    entries: Collection[str] = ()
     here_admins: bool = False
     here_days: int = HERE_DAYS
 
-    def may_decide(self, *, is_requester: bool, is_admin: bool) -> bool:
-        """Check whether a person may decide."""
-        if self.by is ApprovalsBy.ADMINS:
-            return is_admin
-        if self.by is ApprovalsBy.OTHERS:
-            return is_admin and not is_requester
-        return is_requester or is_admin
-
-    @property
-    def refusal(self) -> str:
-        """Return the text key for a person who may not decide."""
-        return "approval_foreign" if self.by is ApprovalsBy.REQUESTER else f"approval_foreign_{self.by.value}"
+    def may_decide(self, approvers: Approvers, *, is_requester: bool, is_admin: bool) -> bool:
+        """Check whether the person may decide."""
+        found = {*self.entries}
+        found |= {REQUESTER} if is_requester else set()
+        found |= {ADMINS} if is_admin else set()
+        found |= {OTHERS} if is_admin and not is_requester else set()
+        return all(not found.isdisjoint(one) for one in approvers)
 
     def grant_ends(self, now: float, days: int) -> float:
         """Return when an approval for a conversation expires; `days` can only shorten the default duration
         (0: the default).
         """
         return now + DAY * (min(days, self.here_days) if days else self.here_days)
+
+
+def refusal_of(approvers: Approvers) -> str:
+    """Return the text key for a person who may not decide."""
+    known = dict(zip(APPROVERS.values(), REFUSALS, strict=False))
+    return known.get(tuple(approvers[0]), REFUSALS[-1])
 
 
 _NO = re.compile(

@@ -6,9 +6,10 @@ from typing import Any
 
 from bot.domain import PressedButton
 from bot.store.admission_types import Admission, Refusal, Verdict
+from bot.store.approval_rules import refusal_of
 from bot.store.command_buttons import has_buttons
 from bot.store.connection import Connection
-from bot.store.interrupts import decode_approval, is_button_of, is_foreign
+from bot.store.interrupts import find_refusal, is_button_of, load_approval
 from bot.store.new_turn import FIND_EVENT
 from bot.store.routing import hold_conversation
 from bot.store.turns import COUNT_QUEUED
@@ -46,16 +47,13 @@ def _rejection(connection: Connection, admission: Admission, row: Any, queue_lim
     """Return why a click cannot answer this conversation, or None if it can."""
     message = admission.message
     is_admin, rules = admission.is_admin, admission.approvals
-    if is_foreign(connection, message, is_admin=is_admin, rules=rules):
-        return admission.texts(admission.approvals.refusal)
+    if refusal := find_refusal(connection, message, is_admin=is_admin, rules=rules):
+        return admission.texts(refusal)
     if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
         return admission.texts("question_closed")
-    approval = decode_approval(row)
+    approval = load_approval(connection, row)
     if approval is not None:
-        return (
-            None
-            if approval.decided_by(message, is_admin=is_admin, rules=rules)
-            else admission.texts(admission.approvals.refusal)
-        )
+        decides = approval.decided_by(message, is_admin=is_admin, rules=rules)
+        return None if decides else admission.texts(refusal_of(approval.approvers(rules)))
     queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
     return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None

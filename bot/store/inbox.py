@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage
+from bot.profiles import REQUESTER
 from bot.store.admission_types import (
     Accepted,
     AddressedEdit,
@@ -27,7 +28,7 @@ from bot.store.app_budget import (
     log_exhausted,
     restart_app_budget,
 )
-from bot.store.approval_rules import ApprovalsBy, is_question
+from bot.store.approval_rules import is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.click_checks import reject_click
@@ -361,9 +362,10 @@ def _asks_back(connection: Connection, admission: Admission, place: Conversation
     approval, message = place.approval, admission.message
     if approval is None or message.is_quotation_only or not is_question(message.text):
         return False
-    rules, is_requester = admission.approvals, approval.is_requested_by(message)
-    may = is_requester or (admission.is_admin and rules.by is not ApprovalsBy.REQUESTER)
-    return may and is_readable(connection, place.asked_by)
+    rules, is_admin = admission.approvals, admission.is_admin
+    others = not any(REQUESTER in one for one in approval.approvers(rules))
+    may = others and approval.may_decide(message, is_admin=is_admin, rules=rules)
+    return (may or approval.is_requested_by(message)) and is_readable(connection, place.asked_by)
 
 
 def _explain_request(

@@ -13,13 +13,14 @@ from enum import Enum, auto
 from typing import Any
 
 from bot.domain import ChatKind, InboundMessage, Sender
-from bot.store.approval_rules import ApprovalRules, is_question
+from bot.store.approval_rules import ApprovalRules, Approvers, is_question, refusal_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import (
     OPEN,
     Connection,
     decode_address,
     decode_choices,
+    decode_sender,
     decode_senders,
     encode_senders,
     encode_words,
@@ -35,13 +36,14 @@ WORDS = ("approve", "reject")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An open approval: the requesters' ids (`people`), the `words` that decide it, and the tool grant it
-    offers.
+    """An open approval: its requesters (`askers`), the `words` that decide it, the tool grant it offers, and
+    the topic of the request.
     """
 
-    people: Collection[str]
+    askers: Sequence[Sender]
     words: Collection[str]
     remembered: GrantOffer | None = None
+    topic: str = ""
 
     def decided_by(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
         """Check whether a message decides: any message by an authorized requester, or an admin's click or
@@ -61,7 +63,12 @@ class Approval:
         origin = message.origin
         if is_group_itself(origin.sender, origin.chat, origin.chat_kind):
             return False
-        return rules.may_decide(is_requester=self.is_requested_by(message), is_admin=is_admin)
+        is_requester = self.is_requested_by(message)
+        return rules.may_decide(self.approvers(rules), is_requester=is_requester, is_admin=is_admin)
+
+    def approvers(self, rules: ApprovalRules) -> Approvers:
+        """Return the lists of people who may decide."""
+        return rules.approvers(self.askers, self.topic)
 
     def is_requested_by(self, message: InboundMessage) -> bool:
         """Check whether a message's author requested the work, also when using the console through a sign-in
@@ -69,7 +76,7 @@ class Approval:
         """
         sender, platform = message.origin.sender, message.origin.platform
         known = sender.id.removeprefix(f"{platform}:") if sender.account else sender.key
-        return sender.key in self.people or known in self.people
+        return not {sender.key, known}.isdisjoint(one.key for one in self.askers)
 
     def is_for_here(self, text: str) -> bool:
         """Check whether a decision grants the tool for the conversation."""
@@ -144,7 +151,7 @@ FIND_BUTTON = sql(
 )
 # List the open approvals of a chat that may have been posted as this message.
 APPROVALS_OF_MESSAGE = sql(
-    """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c
+    """SELECT c.question, c.askers, c.asked_by, c.decisions, c.remembered FROM conversations c
     JOIN parts p ON p.turn_id = c.asked_by
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
     AND p.choices LIKE '["%' AND (p.platform_id = :message_id OR p.platform_id = '')"""
@@ -165,6 +172,7 @@ APPROVALS_BEFORE = sql(
     """SELECT id, thread_id, platform, question, asked_by FROM conversations
     WHERE question <> '' AND decisions <> '' AND asked_at < :before"""
 )
+SENDERS_OF = sql("SELECT sender FROM inbound WHERE id IN :ids ORDER BY id", "ids")
 ADDRESS_OF = sql("SELECT address FROM turns WHERE id = :id")
 # Turn a command into the chat turn that decides an approval.
 MAKE_DECISION = sql(
@@ -188,11 +196,20 @@ STOP_INTERRUPT = sql(
 
 
 def decode_approval(row: Any) -> Approval | None:
-    """Return a conversation's open approval, or None if there is none."""
+    """Return a conversation's open approval without its topic, or None if there is none."""
     if not row.question or not row.decisions:
         return None
-    people = [person.key for person in decode_senders(row.askers)]
-    return Approval(people, decode_choices(row.decisions), decode_grant_offer(row.remembered))
+    askers, words = decode_senders(row.askers), decode_choices(row.decisions)
+    return Approval(askers, words, decode_grant_offer(row.remembered))
+
+
+def load_approval(connection: Connection, row: Any) -> Approval | None:
+    """Return a conversation's open approval, or None if there is none."""
+    approval = decode_approval(row)
+    if approval is None:
+        return None
+    address = connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one_or_none()
+    return replace(approval, topic=decode_address(address).topic if address else "")
 
 
 def open_interrupt(
@@ -203,15 +220,19 @@ def open_interrupt(
     now: float = 0.0,
     remembered: GrantOffer | None = None,
     covers: str = "",
+    joined: Sequence[int] = (),
 ) -> None:
     """Open an interrupt with this id, or discard it if the conversation has moved to another thread.
 
     `decisions` are the answers of an approval, None if anybody may answer; `covers` is the call that it
     allows. The requesters are the authors
-    of the turn's messages; for a turn that answers an interrupt, the requesters of that one.
+    of the turn's messages; for a turn that answers an interrupt, the requesters of that one. Those of the
+    messages that `joined` its run are included.
     """
-    wrote = {message.sender.key: message.sender for message in turn.messages}
-    people = turn.askers or tuple(wrote.values())
+    rows = connection.execute(SENDERS_OF, {"ids": joined}).all() if joined else ()
+    own = turn.askers or tuple(message.sender for message in turn.messages)
+    wrote = {sender.key: sender for sender in (*own, *(decode_sender(row.sender) for row in rows))}
+    people = tuple(wrote.values())
     values = {
         "question": question,
         "turn": turn.id,
@@ -315,15 +336,19 @@ def is_readable(connection: Connection, turn: int) -> bool:
     return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
 
 
-def is_foreign(
+def find_refusal(
     connection: Connection, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules
-) -> bool:
-    """Check whether a button belongs to an approval in this chat that the message's author may not decide."""
+) -> str:
+    """Return the text key of the refusal if a button belongs to an approval in this chat that the message's
+    author may not decide, otherwise "".
+    """
     origin = message.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
-    found = [approval for row in open_ones if (approval := decode_approval(row)) is not None]
-    return bool(found) and not any(one.decided_by(message, is_admin=is_admin, rules=rules) for one in found)
+    found = [approval for row in open_ones if (approval := load_approval(connection, row)) is not None]
+    if not found or any(one.decided_by(message, is_admin=is_admin, rules=rules) for one in found):
+        return ""
+    return refusal_of(found[0].approvers(rules))
 
 
 def decide_approval(
@@ -348,13 +373,11 @@ def decide_approval(
     if len(found) != 1:
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
-    approval, words = decode_approval(row), decode_choices(row.decisions)
-    is_group = is_group_itself(message.sender, command.address.chat, command.address.chat_kind)
-    if (
-        approval is None
-        or is_group
-        or not rules.may_decide(is_requester=message.sender.key in approval.people, is_admin=is_admin)
-    ):
+    approval, words = load_approval(connection, row), decode_choices(row.decisions)
+    if approval is None or is_group_itself(message.sender, command.address.chat, command.address.chat_kind):
+        return DecisionOutcome.FOREIGN, 0
+    is_requester = message.sender.key in {one.key for one in approval.askers}
+    if not rules.may_decide(approval.approvers(rules), is_requester=is_requester, is_admin=is_admin):
         return DecisionOutcome.FOREIGN, 0
     refusal = _refuse_word(given.word, approval, is_admin=is_admin, rules=rules)
     if refusal is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain import Sender, person_of
 from bot.store.connection import Connection, decode_message, sql
 from bot.store.message_edits import HOLD_TURN, drop_message
 from bot.store.new_turn import SET_INBOUND_TURN
+from bot.store.tool_grants import list_granted_tools
 from bot.turn import Turn, TurnMessage, TurnState
 
 
@@ -43,17 +45,29 @@ def accepts_steering(turn: Turn) -> bool:
     return not turn.repeats and not turn.is_scheduled
 
 
-def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
+def load_steerable(
+    connection: Connection, turn: Turn, now: float, may_steer: Callable[[Sender], bool] = lambda _: False
+) -> Steerable:
     """Return the messages that wait behind a turn, stopping at the first that may not join it, to preserve
-    the order.
+    the order. Messages by others than the turn's people join if they `may_steer`, and its tools that need no
+    approval need none for them either.
     """
-    people = {person.key for person in (*(message.sender for message in turn.messages), *turn.askers)}
+    people = {one.key: one for one in (*(message.sender for message in turn.messages), *turn.askers)}
+
+    def is_allowed(sender: Sender) -> bool:
+        if sender.key in people:
+            return True
+        authors = {person_of(turn.platform, one) for one in (*people.values(), sender)}
+        where = turn.address.account, turn.conversation
+        granted = list_granted_tools(connection, *where, authors, now) if turn.approved else ()
+        return set(turn.approved) <= set(granted) and may_steer(sender)
+
     found: list[TurnMessage] = []
     for row in connection.execute(LIST_WAITING, {"conversation": turn.conversation}).all():
         if row.deleted:
             continue
         message = decode_message(row)
-        if message.sender.key not in people or not _may_join(row, message, turn):
+        if not is_allowed(message.sender) or not _may_join(row, message, turn):
             break
         if row.ready_at > now:
             return Steerable(tuple(found), row.ready_at - now)

@@ -52,6 +52,7 @@ CHINESE: Mapping[str, str] = {
     "answered_left": "✗ 未处理，已放弃",
     "approval_foreign": "只有发起人或管理员可以审批，“始终批准”仅限管理员。",
     "approval_foreign_admins": "这里只有管理员可以审批。",
+    "approval_foreign_listed": "这里只有指定的人可以审批，`/why` 中的 `approvers` 列出了他们。",
     "approval_foreign_others": "只有发起人以外的管理员可以审批。",
     "approval_waits": "有一个工具调用待审批。有权审批的人处理后，我会继续回答你的消息。",
     "quotation_waits": "我刚才问了一个问题，没有你自己话语的内容不算回答。请用自己的话回答，我会连同这些内容一起看。",

@@ -83,3 +83,87 @@ async def test_a_group_needs_no_mention_where_it_is_set(tmp_path: Path, llmock: 
         assert "nobody" not in told, "a group that is not recorded"
         audited = [one.deed.detail for one in await team.service.db.transact(list_audit_entries, limit=20)]
         assert "mention default" in audited, audited
+
+
+TOOL = 'tools: [{name: whose_run, group: own, use: "tests.harness.run_context_tool:whose_run"}]'
+
+
+async def test_only_approvers_decide_about_calls(tmp_path: Path, llmock: LLMock) -> None:
+    """Ann's calls need Ben: neither Ann nor Eve, an admin, decides about them, by click or command."""
+    rules = f"""
+{TOOL}
+guardrails: {{enabled: true, provider: {{ask: [whose_run]}}}}
+profiles: [{{person: "telegram:{ANN}", approvers: "telegram:{BEN}"}}]
+"""
+    async with group(tmp_path, llmock, rules) as team:
+        llmock.call_tool("whose_run", {}).reply("Told.")
+        team.mentions("go", ANN)
+        await team.stands("whose_run")
+        question = answers(team.emulator, team.chat)[-1].id
+        for person in (ANN, EVE):
+            pressed = team.emulator.people.presses(team.chat, question, "choice:0", user=person)
+            world = team.emulator.world
+            await until(lambda: pressed in world.answered, 20.0, lambda: "not answered")  # noqa: B023
+            assert "Only specific people" in str(world.answered[pressed])
+        team.mentions("/approve", EVE)
+        await team.stands("Only")
+        assert len(llmock.requests) == 1, "nothing was approved"
+        team.emulator.people.presses(team.chat, question, "choice:0", user=BEN)
+        await team.stands("Told.")
+        llmock.call_tool("whose_run", {}).reply("Told Ben.")
+        team.mentions("go", BEN)
+        await until(lambda: len(llmock.requests) == 3, 20.0, lambda: "not asked")
+        await team.stands("whose_run")
+        team.mentions("/approve", EVE)
+        await team.stands("Told Ben.")
+
+
+async def test_others_steer_a_run_where_they_may(tmp_path: Path, llmock: LLMock) -> None:
+    async with group(tmp_path, llmock, f"{TOOL}\nprofiles: [{{platform: telegram, busy: steer}}]") as team:
+
+        async def play(words: str, person: int, *, joins: bool) -> None:
+            """Somebody writes while the model works for Ann."""
+            before = len(llmock.requests)
+            llmock.slow_first_token(3.0, times=1).call_tool("whose_run", {}).reply(f"For Ann: {words}")
+            team.mentions("start", ANN)
+            await until(lambda: team.service.dispatcher.run_count, 20.0, lambda: "nothing runs")
+            team.mentions(words, person)
+            await until(lambda: len(llmock.requests) >= before + 2, 20.0, lambda: "no second call")
+            assert (words in str(team.requests()[before + 1])) is joins, words
+            if not joins:
+                llmock.reply(f"For another: {words}")
+                await team.stands(f"For another: {words}")
+            await until(lambda: not team.service.dispatcher.run_count, 20.0, lambda: "still runs")
+
+        await play("by the way", BEN, joins=False)
+        await team.sets("steer admins telegram:1004")
+        await play("again by the way", BEN, joins=False)
+        await play("the boss says", EVE, joins=True)
+        await team.sets("steer members")
+        await play("now by the way", BEN, joins=True)
+
+
+async def test_a_chat_has_a_limit_of_its_own_and_another_after_a_reload(
+    tmp_path: Path, llmock: LLMock
+) -> None:
+    async with group(tmp_path, llmock) as team:
+        llmock.reply("One.").reply("Two.").reply("Three.")
+        await team.sets("messages_per_hour 1")
+        team.mentions("one", ANN)
+        await team.stands("One.")
+        team.mentions("two", BEN)
+        await team.stands("This chat has reached its hourly message limit (1).")
+        await team.sets("messages_per_hour 0")
+        team.mentions("two", BEN)
+        await team.stands("Two.")
+        config = tmp_path / "config.yaml"
+        profiles = f'profiles: [{{person: "telegram:{ANN}", tokens_per_day: 1}}]\n'
+        config.write_text(config.read_text() + profiles)
+        team.mentions("/reload", EVE)
+        await until(lambda: team.service.core.config.profiles, 20.0, lambda: f"{team.texts()}")
+        team.mentions("three", ANN)
+        await team.stands("Your daily token limit (1) is used up.")
+        team.mentions("/budget telegram:1001 off", EVE)
+        await team.stands("no token limit")
+        team.mentions("three", ANN)
+        await team.stands("Three.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -192,6 +193,7 @@ class Steering:
         self.offered = False
         self._uploader = scope.uploader
         self._db = scope.core.db
+        self._view = scope.view
         self._texts = scope.texts
         self._builder = AgentMessages(scope, hooks)
         self._known: dict[str, TurnMessage] = {}
@@ -225,7 +227,8 @@ class Steering:
 
     async def load_waiting(self) -> float:
         """Load the waiting messages. Return the seconds until more become eligible (0.0: none)."""
-        behind = await self._db.transact(load_steerable, self._uploader.turn, self._uploader.clock.now())
+        turn, now = self._uploader.turn, self._uploader.clock.now()
+        behind = await self._db.transact(load_steerable, turn, now, partial(self._view.may_steer, turn))
         self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
         self._known |= self._waiting
         return behind.more

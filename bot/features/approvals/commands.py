@@ -8,7 +8,7 @@ from bot.access import Permission
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Command, Invocation, Result, number_in
 from bot.domain import ChatKind
-from bot.store.approval_rules import DAY, MOST_DAYS
+from bot.store.approval_rules import DAY, MOST_DAYS, refusal_of
 from bot.store.audit import author_of
 from bot.store.interrupts import Decision, DecisionOutcome, DecisionWord, decide_approval
 from bot.store.tool_grants import ToolGrant, list_tool_grants, revoke_tool_grant
@@ -79,7 +79,7 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], given: D
         call.core.clock.now(),
         given,
         is_admin=call.may(Permission.DECIDE),
-        rules=call.account.approvals,
+        rules=call.account.approvals_for(call.origin),
     )
     if decided is not DecisionOutcome.DONE:
         return Result(call.texts(_refusal(call, decided), command=call.name))
@@ -89,8 +89,9 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], given: D
 
 def _refusal(call: Invocation, decided: DecisionOutcome) -> str:
     """Return the key of the text about a decision that did not count."""
-    rules = call.account.approvals
-    return rules.refusal if decided is DecisionOutcome.FOREIGN else _REFUSALS[decided]
+    if decided is not DecisionOutcome.FOREIGN:
+        return _REFUSALS[decided]
+    return refusal_of(call.account.approvals_for(call.origin).approvers((), call.turn.address.topic))
 
 
 def _format_grants(call: Invocation, found: list[ToolGrant], now: float) -> str:

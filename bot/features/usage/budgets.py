@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.access.policy import Role
-from bot.config.models import BudgetLimits
-from bot.domain import ChatKind, Origin, person_of
+from bot.domain import APP_PREFIX, ChatKind, Origin, person_of
 from bot.features.usage.budget_checks import (
     BudgetScope,
     BudgetUnit,
@@ -17,13 +16,16 @@ from bot.features.usage.budget_checks import (
     list_budgets,
     set_budget,
 )
+from bot.profiles import DEFAULT, SCOPES, EffectiveSetting, PlacedSettings, ProvidesSettings, TurnPlace
 from bot.store.audit import Actor
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
 from bot.wiring import Core, LimitsUsage
 
+_NAMES = {BudgetUnit.MESSAGES: "messages_per_hour", BudgetUnit.TOKENS: "tokens_per_day"}
 
-class Budgets(LimitsUsage):
+
+class Budgets(LimitsUsage, ProvidesSettings):
     """Active limits, in memory because every message needs them."""
 
     def __init__(self, core: Core) -> None:
@@ -60,37 +62,39 @@ class Budgets(LimitsUsage):
         """Return the limits of a sender with this role in their chat; owners have none."""
         if role >= Role.OWNER:
             return ()
-        config = self._core.config.budgets
-        sides = [
-            (BudgetScope.PERSON, config.person, self._of_person(origin)),
-            (BudgetScope.ACCOUNT, config.account, None),
+        profile, usual = self._core.account(origin.account).profile_for(origin), self._core.config.budgets
+        person, found = person_of(origin.platform, origin.sender), []
+        for of in BudgetScope:
+            is_usual = of is not BudgetScope.CHAT or origin.chat_kind is ChatKind.GROUP
+            for what, name in _NAMES.items():
+                placed = [one for one in profile.settings.get(name, ()) if _scope_of(one) is of]
+                most = getattr(getattr(usual, of), name) if is_usual else None
+                for one in placed:
+                    most = most if one.values == (DEFAULT,) else int(one.values[0].replace("k", "000"))
+                if most:
+                    notice = texts(f"budget_{of}_{what}", most=most, minutes="{minutes}")
+                    found.append(UsageLimit(of, what, most, person, origin.account, origin.chat, notice))
+        return tuple(found)
+
+    def list_settings(self, place: TurnPlace) -> Sequence[PlacedSettings]:
+        person = place.person.partition(":")[2].removeprefix(APP_PREFIX)
+        home, platform = place.home or place.account, place.person.partition(":")[0] or place.platform
+        sides = [({"person": place.person}, [f"{home}:{person}", f"{platform}:{person}"])]
+        if place.chat != person:  # the id of a private chat can be that of its person
+            sides.append(
+                ({"chat": place.chat}, [f"{place.account}:{place.chat}", f"{place.platform}:{place.chat}"])
+            )
+        return [
+            PlacedSettings("/budget", TurnPlace(account=place.account, **level), _to_values(granted))
+            for level, entries in sides
+            if (granted := next((self._given[one] for one in entries if one in self._given), None))
         ]
-        if origin.chat_kind is ChatKind.GROUP:
-            sides.insert(1, (BudgetScope.CHAT, config.chat, self._granted_to(origin, origin.chat)))
-        return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
-
-    def _of_person(self, origin: Origin) -> EntryBudget | None:
-        """Return the limit granted to a message's author, by the account they are known on."""
-        sender = origin.sender
-        if not sender.account:
-            return self._granted_to(origin, sender.id)
-        id_ = sender.id.partition(":")[2]
-        return self._given.get(f"{sender.account}:{id_}") or self._given.get(sender.id)
-
-    def _granted_to(self, origin: Origin, id_: str) -> EntryBudget | None:
-        """Return the limit granted to a person or chat on the account, or else on the whole platform."""
-        return self._given.get(f"{origin.account}:{id_}") or self._given.get(f"{origin.platform}:{id_}")
 
 
-def _limits(
-    origin: Origin, of: BudgetScope, config: BudgetLimits, granted: EntryBudget | None, texts: Texts
-) -> Iterator[UsageLimit]:
-    for what, configured, own in (
-        (BudgetUnit.MESSAGES, config.messages_per_hour, granted.messages if granted else None),
-        (BudgetUnit.TOKENS, config.tokens_per_day, granted.tokens if granted else None),
-    ):
-        most = configured if own is None else own
-        if most:
-            notice = texts(f"budget_{of}_{what}", most=most, minutes="{minutes}")
-            person = person_of(origin.platform, origin.sender)
-            yield UsageLimit(of, what, most, person, origin.account, origin.chat, notice)
+def _to_values(one: EntryBudget) -> dict[str, tuple[str, ...]]:
+    limits = {BudgetUnit.MESSAGES: one.messages, BudgetUnit.TOKENS: one.tokens}
+    return {_NAMES[what]: (str(most),) for what, most in limits.items() if most is not None}
+
+
+def _scope_of(one: EffectiveSetting) -> BudgetScope:
+    return BudgetScope(SCOPES.get(one.level, BudgetScope.ACCOUNT))

@@ -31,6 +31,7 @@ from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Ser
 from bot.server.api.errors import not_found
 from bot.server.api.sse import Subscriptions
 from bot.store import read_models
+from bot.store.approval_rules import REFUSALS
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
@@ -122,8 +123,8 @@ async def click_button(
         raise HTTPException(403, texts("approval_foreign"))
     refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
     if refused is not None:
-        foreign = in_all_languages(services.core.account(of.key.account).approvals.refusal)
-        raise HTTPException(403 if refused in ("", *foreign) else 409, refused or NOT_YOURS)
+        foreign = {text for key in REFUSALS for text in in_all_languages(key)}
+        raise HTTPException(403 if refused in {"", *foreign} else 409, refused or NOT_YOURS)
     return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
 
 

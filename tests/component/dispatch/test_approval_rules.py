@@ -170,8 +170,8 @@ class TestWhoDecides:
     @pytest.mark.guard(
         "another admin has to decide",
         "bot/store/approval_rules.py",
-        "return is_admin and not is_requester",
-        "return is_admin",
+        "{OTHERS} if is_admin and not is_requester else",
+        "{OTHERS} if is_admin else",
         against="one's own request",
     )
     async def test_nobody_decides_about_their_own_work_where_others_have_to(self, asking: Bench) -> None:

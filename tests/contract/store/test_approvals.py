@@ -9,7 +9,7 @@ import pytest
 from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Part, PartKind, PartState, Sender
 from bot.store import Database
 from bot.store.admission_types import Admission, Refusal, Verdict
-from bot.store.approval_rules import ApprovalRules, ApprovalsBy
+from bot.store.approval_rules import APPROVERS, ApprovalRules
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.interrupts import Decision, DecisionOutcome, DecisionWord, decide_approval, open_interrupt
 from bot.store.retries import find_last_answered, open_retry
@@ -136,7 +136,7 @@ async def test_who_asked_stays_who_asked_in_the_console(db: Database, account: s
     """Where another admin has to decide, a link from another account makes nobody another one."""
     asked = await asking(db)
     ann = replace(ANN, id="telegram:7", account=account) if account else ANN
-    rules = ApprovalRules(ApprovalsBy.OTHERS)
+    rules = ApprovalRules(lambda _people, _topic: (APPROVERS["others"],))
     [told] = await refused(db, admission(pressed("Approve", ann), is_admin=True, approvals=rules))
     assert told.text == "approval_foreign_others"
     assert await refused(db, admission(pressed("Approve", EVE), is_admin=True, approvals=rules)) == []

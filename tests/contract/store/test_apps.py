@@ -83,8 +83,8 @@ async def test_an_app_decides_nothing(db: Database, text: str) -> None:
 @pytest.mark.guard(
     "who asked is an app or a person of that id",
     "bot/store/interrupts.py",
-    "else sender.key\n        return sender.key in self.people",
-    "else sender.id\n        return f'app:{sender.id}' in self.people",
+    "else sender.key\n        return not {sender.key, known}",
+    "else sender.id\n        return not {f'app:{sender.id}'}",
     against="orders of apps",
 )
 async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.store import Database
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.conversations import load_lane, set_busy_mode
+from bot.store.interrupts import open_interrupt, origin_of
 from bot.store.read_models import list_turns
 from bot.store.steering import load_steerable
 from bot.store.turns import Idle, claim_turn, load_turn, save_turn, set_run
@@ -168,3 +172,21 @@ async def test_the_accept_transaction_says_what_steers(db: Database) -> None:
     loaded = (await db.transact(load_turn, turn.id)).turn
     assert loaded is not None
     assert loaded.busy == "steer"
+
+
+async def test_others_join_where_they_may_and_then_count_as_requesters(db: Database) -> None:
+    [accepted] = await accept(db, admission(message("first", kind=ChatKind.GROUP, message_id="m1")))
+    turn = await claimed(db, accepted.conversation)
+    more = message("second", kind=ChatKind.GROUP, reply_to="m1", message_id="m2", sender=BEN)
+    await accept(db, admission(more))
+
+    async def found(turn: Turn, allowed: Sequence[str]) -> list[int]:
+        steerable = await db.transact(load_steerable, turn, 102.0, lambda sender: sender.key in allowed)
+        return [one.id for one in steerable.messages]
+
+    assert await found(turn, []) == []
+    assert await found(replace(turn, approved=("bash",)), [BEN.key]) == [], "Ann alone has the approval"
+    [second] = await found(turn, [BEN.key])
+    await db.transact(open_interrupt, turn, "i1", ["Approve", "Reject"], 103.0, joined=[second])
+    askers, _, _ = await db.transact(origin_of, turn.conversation)
+    assert [one.key for one in askers] == [ANN.key, BEN.key]

@@ -129,7 +129,7 @@ def test_the_default_can_be_chosen_again() -> None:
     assert (found.get("agent"), found.settings["agent"][0].origin) == ("", "/channel")
 
 
-def test_what_is_strict_holds_for_all_people_of_a_turn() -> None:
+def test_lists_hold_for_all_people_of_a_turn() -> None:
     own = Profile(
         {"skills": (EffectiveSetting(("pdf", "chart"), "a"),), "model": (EffectiveSetting(("m",), "a"),)}
     )
