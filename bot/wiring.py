@@ -238,13 +238,19 @@ class AccountView:
         """Return the rules for a person who decides in this chat."""
         usual = APPROVERS[self.approvals.by]
 
-        def find_approvers(people: Sequence[Sender], topic: str) -> list[Sequence[str]]:
-            known = {person_of(self.platform, one) for one in people} or {""}
-            found = [self.profile_at(origin.chat, topic, one).lists("approvers") for one in sorted(known)]
-            return [values for lists in found for values in lists or [usual]]
+        def find_approvers(people: Sequence[Sender], topic: str) -> list[tuple[str, ...]]:
+            return self._lists_for(people, origin.chat, topic, "approvers", usual)
 
         here_admins = self.approvals.here == "admins"
         return ApprovalRules(find_approvers, self.entries_of(origin), here_admins, self.approvals.here_days)
+
+    def _lists_for(
+        self, people: Iterable[Sender], chat: str, topic: str, name: str, usual: tuple[str, ...]
+    ) -> list[tuple[str, ...]]:
+        """Return the values of a list for each of several people."""
+        known = sorted({person_of(self.platform, one) for one in people} or {""})
+        found = [self.profile_at(chat, topic, one).lists(name) for one in known]
+        return [values for lists in found for values in lists or [usual]]
 
     def may_steer(self, turn: Turn, sender: Sender) -> bool:
         """Return whether a person may add a message to the run of a turn of other people.
@@ -255,7 +261,9 @@ class AccountView:
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender, at.topic)
         both = own.merged([self.profile_for(origin)])
         names = self.entries_of(origin) | ({ADMINS} if self.may(origin, Permission.DECIDE) else frozenset())
-        is_listed = all(not names.isdisjoint(one) for one in own.lists("steer") or [(REQUESTER,)])
+        people = [*(message.sender for message in turn.messages), *turn.askers]
+        lists = self._lists_for(people, at.chat, at.topic, "steer", (REQUESTER,))
+        is_listed = all(not names.isdisjoint(one) for one in lists)
         has_same = all(set(own.lists(name)) == set(both.lists(name)) for name in ("skills", "denied_tools"))
         return is_listed and has_same and self.policy.role_of(origin) >= self.role_in(turn)
 

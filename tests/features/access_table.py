@@ -97,6 +97,10 @@ SERVICE = {
     POST /api/access/pair
     POST /api/access/waiting/{entry}
     POST /api/channels/{account}/restart
+    GET /api/profiles
+    PUT /api/profiles/{setting}
+    DELETE /api/profiles/{setting}
+    POST /api/profiles/undo
 """,
     Access.PERSON: """
     GET /api/people/{person}/data

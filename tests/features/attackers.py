@@ -131,6 +131,7 @@ class Target:
             *(f"/api/conversations/{at['conversation']}", f"/api/turns?conversation={at['conversation']}"),
             *("/api/people/telegram:8/data", f"/api/langgraph/threads/{at['raw']}"),
             f"/api/langgraph/threads/{at['raw']}/runs",
+            "/api/profiles?account=tg&chat=-1",
         )
         found = {path: (await self.owner.get(path)).json() for path in paths}
         # Exports have a time, and are themselves in the audit log.

@@ -63,6 +63,7 @@ BODIES: Mapping[str, Any] = {
     "PATCH /api/schedules/{schedule}": {"text": "other"},
     "POST /api/turns/{turn}/parts/{part}/choice": {"choice": "yes"},
     "PUT /api/access/{entry}": {"role": "blocked"},
+    "PUT /api/profiles/{setting}": {"values": ["off"]},
     "POST /api/access/pair": {"code": "AAAA-AAAA"},
     "POST /api/access/waiting/{entry}": {"role": "member"},
     "POST /api/memory/facts": {"content": "mine"},
@@ -111,11 +112,13 @@ def url_of(door: str, at: Target) -> str:
     entry = "tg:31" if "waiting" in path else "tg:30"
     names = {"models": "scripted", "skills": "data-analysis", "agents": "poet", "mcp": "files"}
     area = path.removeprefix("/api/").partition("/")[0]
-    values = {**at.places, "entry": entry, "name": names.get(area, "x")}
+    values = {**at.places, "entry": entry, "setting": "mention", "name": names.get(area, "x")}
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)
     if area == "memory" and "config" not in path:
         return path + SCOPE
+    if area == "profiles":
+        return f"{path}?account=tg&chat=-1"
     if area == "usage":
         return f"{path}?person=telegram:8"
     return path + ("?account=tg" if door == "GET /api/conversations" else _window(door))

@@ -40,7 +40,7 @@ CHANGES: dict[str, tuple[AuditEvent, ...]] = {
     "/mcp one off": (AuditEvent("command", "/mcp", "one off"),),
     "/audit": (AuditEvent("command", "/audit"),),
     "/accounts": (AuditEvent("command", "/accounts"),),
-    "/channel deny bash": (AuditEvent("command", "/channel", "deny bash"),),
+    "/channel deny bash": (AuditEvent("chat settings", "rec:c1", "denied_tools bash"),),
     "/page": (AuditEvent("page link"),),
     "/retry": (),
 }

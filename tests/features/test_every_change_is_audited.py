@@ -26,6 +26,7 @@ CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 Step = tuple[str, str, Mapping[str, Any], str]
 """A route, the path to call, arguments of the call, and the action of the event."""
 
+PLACE = {"account": "tg", "chat": "-1"}
 STEPS: tuple[Step, ...] = (
     ("POST /api/turns/{turn}/retry", "/api/turns/{turn}/retry", {}, "retry"),
     ("PUT /api/access/{entry}", "/api/access/telegram:5", {"json": {"role": "member"}}, "give"),
@@ -33,6 +34,14 @@ STEPS: tuple[Step, ...] = (
     ("POST /api/access/pair", "/api/access/pair", {"json": {"code": "AAAA-AAAA"}}, "give"),
     ("POST /api/access/waiting/{entry}", "/api/access/waiting/tg:31", {"json": {"role": "member"}}, "give"),
     ("POST /api/channels/{account}/restart", "/api/channels/terminal/restart", {}, "restart"),
+    (
+        "PUT /api/profiles/{setting}",
+        "/api/profiles/mention",
+        {"params": PLACE, "json": {"values": ["off"]}},
+        "chat settings",
+    ),
+    ("DELETE /api/profiles/{setting}", "/api/profiles/mention", {"params": PLACE}, "chat settings"),
+    ("POST /api/profiles/undo", "/api/profiles/undo", {"params": PLACE}, "chat settings"),
     ("POST /api/session/links", "/api/session/links", {}, "page link"),
     ("POST /api/schedules", "/api/schedules", {"json": "schedule"}, "schedule"),
     ("PATCH /api/schedules/{schedule}", "/api/schedules/1", {"json": {"text": "b"}}, "schedule"),

@@ -8,12 +8,14 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
 
 from bot.profiles import SETTINGS, PlacedSettings, ProvidesSettings, TurnPlace
-from bot.store.audit import Actor
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, sql
 from bot.store.person_data import PersonData, PersonKey
 from bot.wiring import Core
 
 ORIGIN: Final = "/channel"
+CHANGED: Final = "chat settings"
+"""Action of the audit events."""
 CHAT_SETTINGS: Final = Table(
     "chat_settings",
     MetaData(),
@@ -70,14 +72,16 @@ class ChatSettings(ProvidesSettings):
         at = TurnPlace(account=place.account, chat=place.chat)
         return (PlacedSettings(ORIGIN, at, values),) if values else ()
 
-    async def change(self, name: str, values: Sequence[str], actor: Actor) -> None:
-        """Set a setting of the actor's chat, or remove it (no values). Raises StoreError."""
-        await self._core.db.transact(_add_change, name, " ".join(values), actor, self._core.clock.now())
+    async def change(self, account: str, chat: str, name: str, values: Sequence[str], actor: Actor) -> None:
+        """Set a setting of a chat, or remove it (no values). Raises StoreError."""
+        row = {"account": account, "chat": chat, "name": name, "value": " ".join(values)}
+        await self._core.db.transact(_add_change, row, actor, self._core.clock.now())
         await self.load_settings()
 
-    async def undo(self, account: str, chat: str) -> str:
+    async def undo(self, account: str, chat: str, actor: Actor) -> str:
         """Undo the newest change in a chat. Return the name of the setting, or "" if there is none."""
-        name = await self._core.db.transact(_undo_change, account, chat)
+        now = self._core.clock.now()
+        name = await self._core.db.transact(_undo_change, account, chat, actor, now)
         await self.load_settings()
         return name
 
@@ -86,14 +90,18 @@ def _list_changes(connection: Connection) -> Sequence[Any]:
     return connection.execute(LIST_CHANGES).all()
 
 
-def _add_change(connection: Connection, name: str, value: str, actor: Actor, now: float) -> None:
-    row = {"account": actor.account, "chat": actor.chat, "name": name, "value": value}
+def _add_change(connection: Connection, row: Mapping[str, str], actor: Actor, now: float) -> None:
     connection.execute(ADD_CHANGE, {**row, "now": now, "person": actor.person})
+    detail = f"{row['name']} {row['value']}" if row["value"] else f"reset {row['name']}"
+    record_event(connection, actor, AuditEvent(CHANGED, f"{row['account']}:{row['chat']}", detail), now)
 
 
-def _undo_change(connection: Connection, account: str, chat: str) -> str:
+def _undo_change(connection: Connection, account: str, chat: str, actor: Actor, now: float) -> str:
     row = connection.execute(UNDO_CHANGE, {"account": account, "chat": chat}).first()
-    return row.name if row else ""
+    if row is None:
+        return ""
+    record_event(connection, actor, AuditEvent(CHANGED, f"{account}:{chat}", f"undo {row.name}"), now)
+    return str(row.name)
 
 
 class ChatSettingsData(PersonData):

@@ -28,7 +28,7 @@ async def run_channel(call: Invocation) -> Result:
     if not action:
         return Result(_describe(call))
     if action == UNDO and not words:
-        name = await settings.undo(address.account, address.chat)
+        name = await settings.undo(address.account, address.chat, author_of(call.turn))
         shown = call.texts("channel_undone", name=quoted(name)) if name else call.texts("channel_none")
         return Result(shown, refused=not name)
     try:
@@ -37,7 +37,7 @@ async def run_channel(call: Invocation) -> Result:
         return Result(str(error), refused=True)
     if not values and name not in known:
         return Result(call.texts("channel_unset", name=quoted(name)), refused=True)
-    await settings.change(name, values, author_of(call.turn))
+    await settings.change(address.account, address.chat, name, values, author_of(call.turn))
     key = "channel_set" if values else "channel_removed"
     return Result(call.texts(key, name=quoted(name), value=quoted(" ".join(values))))
 
@@ -58,8 +58,9 @@ async def _read_change(
         raise ValueError(call.texts("channel_usage", names=_join(call, SETTINGS)))
     text = text_after(call.turn.messages[-1].text)[len(action) :]
     try:
-        values = setting.parse(" ".join((*denied, text)) if action == "deny" else text)
-        await check_names(call.core, setting.name, values)
+        values = await read_values(
+            call.core, setting.name, " ".join((*denied, text)) if action == "deny" else text
+        )
     except ValueError as error:
         value, options = (*error.args, setting.options)[:2]
         if setting.is_text:
@@ -73,23 +74,23 @@ def _join(call: Invocation, names: Iterable[str]) -> str:
     return call.texts("list_separator").join(map(quoted, names))
 
 
-async def check_names(core: Core, name: str, values: Sequence[str]) -> None:
-    """Check the name of an agent or model, if the runtime can list them.
-
-    Raises RuntimeProblem, and ValueError with an unknown name and the known ones.
+async def read_values(core: Core, name: str, text: str) -> tuple[str, ...]:
+    """Return the values of a setting. Raises RuntimeProblem, and ValueError with a value that is not possible
+    and, for an agent or model, the known names.
     """
-    management = core.runtime.management
+    values, known = SETTINGS[name].parse(text), [DEFAULT]
     try:
         if name == "model":
-            known = [one.name for one in (await management.list_models()).models]
+            known += [one.name for one in (await core.runtime.management.list_models()).models]
         elif name == "agent":
-            known = [one.name for one in (await management.list_agents()).agents]
+            known += [one.name for one in (await core.runtime.management.list_agents()).agents]
         else:
-            return
+            return values
     except RuntimeRefused:
-        return
-    if values[0] not in (*known, DEFAULT):
-        raise ValueError(values[0], [*known, DEFAULT])
+        return values
+    if values[0] not in known:
+        raise ValueError(values[0], known)
+    return values
 
 
 def _describe(call: Invocation) -> str:

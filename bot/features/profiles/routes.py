@@ -1,0 +1,103 @@
+"""Routes for the settings of a chat, and the effective settings there with their origins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query
+from pydantic import BaseModel, Field
+
+from bot.access import Permission, Target
+from bot.features.profiles.chat_settings import ChatSettings
+from bot.features.profiles.commands import read_values
+from bot.profiles import SETTINGS
+from bot.server.api.auth import By, Principal, audit_actor, check, requires
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import not_found
+
+router = APIRouter(prefix="/api/profiles", tags=["profiles"])
+Account = Annotated[str, Query(max_length=32, description="Name of the account.")]
+Chat = Annotated[str, Query(min_length=1, max_length=256, description="Id of the chat on its platform.")]
+Topic = Annotated[str, Query(max_length=256, description="Topic in the chat.")]
+Person = Annotated[str, Query(max_length=256, description="Person, as `platform:id`.")]
+
+
+class SettingValues(BaseModel):
+    """The new values of a setting."""
+
+    values: list[str] = Field(min_length=1, max_length=100)
+
+
+class EffectiveValue(BaseModel):
+    """An effective setting, what sets it, and the level of its place ("" for everywhere)."""
+
+    name: str
+    values: Sequence[str]
+    origin: str
+    level: str
+
+
+class ChatProfile(BaseModel):
+    """The settings of a chat by name, and the effective ones; what is missing has its default."""
+
+    settings: Mapping[str, Sequence[str]]
+    effective: list[EffectiveValue]
+
+
+@router.get("")
+@requires(Permission.AGENT)
+async def get_profile(
+    services: Services, by: By, account: Account, chat: Chat, topic: Topic = "", person: Person = ""
+) -> ChatProfile:
+    """Return the settings of a chat, and those that apply there, as `/why` does, to a person if given."""
+    own = _chat_settings(services, by, account).get(account, chat)
+    profile = services.core.account(account).profile_at(chat, topic, person)
+    effective = [
+        EffectiveValue(name=name, values=one.values, origin=one.origin, level=one.level)
+        for name in SETTINGS
+        for one in profile.settings.get(name, ())
+    ]
+    return ChatProfile(settings=own, effective=effective)
+
+
+@router.put("/{setting}", status_code=204)
+@requires(Permission.AGENT)
+async def put_setting(
+    setting: str, account: Account, chat: Chat, body: SettingValues, services: Services, by: By
+) -> None:
+    """Set a setting of a chat, as `/channel` does (404: no such setting; 422: not a possible value)."""
+    settings = _chat_settings(services, by, account)
+    if setting not in SETTINGS:
+        raise not_found("setting")
+    try:
+        values = await read_values(services.core, setting, " ".join(body.values))
+    except ValueError as error:
+        raise HTTPException(422, f"values: unknown value: {error.args[0]}") from None
+    await settings.change(account, chat, setting, values, audit_actor(services, by))
+
+
+@router.delete("/{setting}", status_code=204)
+@requires(Permission.AGENT)
+async def delete_setting(setting: str, account: Account, chat: Chat, services: Services, by: By) -> None:
+    """Remove a setting of a chat, as `/channel reset` does."""
+    settings = _chat_settings(services, by, account)
+    if setting not in settings.get(account, chat):
+        raise not_found("setting")
+    await settings.change(account, chat, setting, (), audit_actor(services, by))
+
+
+@router.post("/undo", status_code=204)
+@requires(Permission.AGENT)
+async def undo_change(account: Account, chat: Chat, services: Services, by: By) -> None:
+    """Revert the latest change to the settings of a chat, as `/channel undo` does."""
+    if not await _chat_settings(services, by, account).undo(account, chat, audit_actor(services, by)):
+        raise not_found("change")
+
+
+def _chat_settings(services: ApiServices, by: Principal, account: str) -> ChatSettings:
+    """Return the settings of chats if the caller may change those on an account. Raises 403 and 404."""
+    check(services, by, Permission.AGENT, Target(account))
+    if not services.core.account(account).configured:
+        raise not_found("account")
+    return services.core.part(ChatSettings)
