@@ -59,7 +59,7 @@ class DataEvent:
 
 
 class ChunkDecoder:
-    """Splits a stream into events, with a fast path for events of one line.
+    """Splits a stream into events with data, with a fast path for events of one line.
 
     From the first other or very long line on, the client's decoder (`usual`) takes over.
     """
@@ -77,12 +77,14 @@ class ChunkDecoder:
                 if not is_plain:
                     rest = b"\n\n".join([*blocks[place:], rest])
                     break
-                if block.startswith(b"data: "):
+                if block.startswith(b"data: ") and block != b"data: ":
                     yield DataEvent(block[6:].decode())
             if not is_plain or b"\r" in rest or len(rest) > MAX_LINE_BYTES:
                 break
         async for event in self._usual.aiter_bytes(_join_parts(rest, parts)):
-            yield event
+            # openai 3.54 also yields events for a heartbeat after `id:`, and for `retry:` or `event:` alone.
+            if event.data:
+                yield event
 
 
 async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

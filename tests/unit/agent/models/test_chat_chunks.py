@@ -134,6 +134,7 @@ LINES = (
     b": comment",
     b"data:x",
     b"data: x",
+    b"data: ",
 )
 OTHERS = (
     b"event: error\ndata: {}",
@@ -141,13 +142,15 @@ OTHERS = (
     b"data: x\ndata: y",
     b"",
     b"retry: 3",
+    b"event: ping",
+    b"id: 8\n: heartbeat",
     b"data: \xff",
     b"x",
 )
 
 
 async def read_events(decoder: Any, body: bytes, size: int) -> list[Any]:
-    """Return the names and texts of the events in a stream, and the class of its error."""
+    """Return the names and texts of the events with data in a stream, and the class of its error."""
 
     async def parts() -> AsyncIterator[bytes]:
         for start in range(0, len(body), size):
@@ -156,7 +159,8 @@ async def read_events(decoder: Any, body: bytes, size: int) -> list[Any]:
     found: list[Any] = []
     try:
         async for event in decoder.aiter_bytes(parts()):
-            found.append((event.event, event.data))
+            if isinstance(decoder, ChunkDecoder) or event.data:
+                found.append((event.event, event.data))
     except UnicodeDecodeError as error:
         found.append(type(error))
     return found
