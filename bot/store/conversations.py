@@ -291,23 +291,26 @@ def set_agent_title(connection: Connection, conversation: int, title: str, first
         connection.execute(SET_AGENT_TITLE, {"id": conversation, "title": title, "first": first})
 
 
+def take_conversation(
+    connection: Connection,
+    key: ConversationKey,
+    platform: str,
+    chat_kind: ChatKind,
+    thread_id: str,
+    owner: str,
+    title: str,
+    now: float,
+) -> Any:
+    """Return the row of a conversation, which is now active. A new one has the given thread."""
+    place = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
+    kind = {"platform": platform, "chat_kind": chat_kind.value, "owner": owner, "title": title}
+    row = {**place, **kind, "thread_id": thread_id, "now": now}
+    return connection.execute(TAKE_CONVERSATION, row).one()
+
+
 def ensure_private_conversation(
     connection: Connection, key: ConversationKey, platform: str, thread_id: str, owner: str, now: float
 ) -> int:
     """Return the id of a private chat's conversation, creating it if needed."""
-    row = connection.execute(
-        TAKE_CONVERSATION,
-        {
-            "account": key.account,
-            "chat": key.chat,
-            "topic": key.topic,
-            "member": key.member,
-            "platform": platform,
-            "chat_kind": ChatKind.PRIVATE.value,
-            "thread_id": thread_id,
-            "owner": owner,
-            "title": "",
-            "now": now,
-        },
-    ).one()
+    row = take_conversation(connection, key, platform, ChatKind.PRIVATE, thread_id, owner, "", now)
     return int(row.id)

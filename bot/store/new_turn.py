@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from bot.domain import Part, PartKind, ReplyAddress
-from bot.store.connection import Connection, encode_address, encode_choices, sql
+from collections.abc import Sequence
+
+from bot.domain import Part, PartKind, Quotation, ReplyAddress, Sender
+from bot.store.connection import (
+    Connection,
+    encode_address,
+    encode_choices,
+    encode_quotations,
+    encode_sender,
+    sql,
+)
 from bot.turn import Turn, TurnKind, TurnState
 
 # Insert a turn; returns its id.
@@ -74,6 +83,25 @@ def open_turn(
             },
         ).scalar_one()
     )
+
+
+def add_service_message(
+    connection: Connection,
+    turn: int,
+    account: str,
+    event_id: str,
+    sender: Sender,
+    text: str,
+    now: float,
+    quotations: Sequence[Quotation] = (),
+) -> None:
+    """Add a message that the service wrote itself, in the name of a sender, to a turn."""
+    message = {"account": account, "event_id": event_id, "sender": encode_sender(sender), "text": text}
+    quoted = encode_quotations(quotations)
+    empty = dict.fromkeys(("message_id", "attachments", "mentions", "group_key"), "")
+    row = {**empty, **message, "quotations": quoted, "sent_at": now, "now": now}
+    inbound = connection.execute(ADD_INBOUND, row).scalar_one()
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
 
 
 def open_notice(

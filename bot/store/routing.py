@@ -15,7 +15,7 @@ from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyA
 from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import actor_of
 from bot.store.connection import Connection, decode_senders, sql
-from bot.store.conversations import TAKE_CONVERSATION, find_thread
+from bot.store.conversations import find_thread, take_conversation
 from bot.store.interrupts import Approval, abandon_interrupt, load_approval
 from bot.store.quotations import first_words
 from bot.store.turns import REMEMBER_MESSAGE
@@ -87,21 +87,8 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
     """Find a message's conversation, creating it if needed."""
     origin = admission.message.origin
     key = _key(connection, admission)
-    row = connection.execute(
-        TAKE_CONVERSATION,
-        {
-            "account": key.account,
-            "chat": key.chat,
-            "topic": key.topic,
-            "member": key.member,
-            "platform": origin.platform,
-            "chat_kind": origin.chat_kind.value,
-            "thread_id": admission.thread_id,
-            "owner": _owner(origin),
-            "title": _title(admission),
-            "now": now,
-        },
-    ).one()
+    at = origin.platform, origin.chat_kind, admission.thread_id
+    row = take_conversation(connection, key, *at, _owner(origin), _title(admission), now)
     thread_id = row.thread_id
     wanted = (
         admission.thread_id if admission.new_thread else find_thread(connection, row.id, admission.resume)

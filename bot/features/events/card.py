@@ -71,17 +71,15 @@ def format_title(incident: Incident, texts: Texts, most: int = 60) -> str:
     return quoted(incident.title or incident.key, most)
 
 
-def format_news(incident: Incident, texts: Texts) -> str:
-    """Return the message to the chat about an incident's new state."""
+def format_news(
+    incident: Incident, texts: Texts, changes: Sequence[IncidentChange] = (), zone: tzinfo = UTC
+) -> str:
+    """Return the message to the chat about an incident's new state, with its timeline if it has ended."""
     state = texts("incident_done", number=incident.id, state=texts(f"incident_{incident.status.value}"))
     lasted = f"{incident.lasted / 60:.0f} min" if incident.lasted >= 60 else f"{incident.lasted:.0f} s"
     facts = [format_title(incident, texts), texts("incident_lasted", lasted=lasted)][: 1 + incident.is_ended]
-    return f"{MARKS[incident.status]} {state}\n{' · '.join(facts)}"
-
-
-def format_summary(incident: Incident, changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts) -> str:
-    """Return the message to the chat about an incident that ended: its state and its timeline."""
-    return "\n".join([format_news(incident, texts), *format_changes(changes, zone, texts)])
+    timeline = format_changes(changes, zone, texts) if incident.is_ended else ()
+    return "\n".join([f"{MARKS[incident.status]} {state}", " · ".join(facts), *timeline])
 
 
 def format_changes(changes: Sequence[IncidentChange], zone: tzinfo, texts: Texts) -> list[str]:
@@ -111,20 +109,11 @@ def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) 
     lines += [texts("incident_more", count=left)] if left else []
     runbooks = dict.fromkeys(one.report.runbook for one in group.alerts.values() if one.report.runbook)
     lines += [f"runbook: {url}" for url in runbooks]
-    lines += [
-        texts(
-            "incident_earlier",
-            number=one.id,
-            news=format_news(one, texts).replace("\n", " "),
-            date=_date(one.opened_at),
-        )
-        for one in earlier
-    ]
+    for one in earlier:
+        date = f"{datetime.fromtimestamp(one.opened_at, UTC):%Y-%m-%d %H:%M} UTC"
+        news = format_news(one, texts).replace("\n", " ")
+        lines.append(texts("incident_earlier", number=one.id, news=news, date=date))
     return "\n".join(lines)
-
-
-def _date(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def make_buttons(incident: Incident, texts: Texts, *, can_silence: bool) -> list[Button]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.commands.registry import Button
-from bot.domain import ChatKind, Part, PartKind, PartState
+from bot.domain import ChatKind, ConversationKey, Part, PartKind, PartState, ReplyAddress
 from bot.features.events.incident import Incident
 from bot.store.connection import OPEN, Connection, encode_choices, sql
-from bot.store.conversations import TAKE_CONVERSATION
+from bot.store.conversations import take_conversation
 from bot.store.new_turn import open_notice, save_part
 from bot.store.web_sessions import find_chat_owner
 from bot.turn import INCIDENT_TOPIC, OpenedTurn, TurnKind
@@ -54,28 +54,19 @@ def show_card(
     Return the turn that delivers it, or None while an earlier version is being delivered.
     """
     turn, conversation = incident.card_turn, incident.conversation
-    labels = tuple(one.label for one in buttons)
-    commands = tuple(one.command for one in buttons)
-    if turn:
-        if connection.execute(FIND_OPEN_CARD, {"turn": turn}).first() is not None:
-            return None
-        change = {"turn": turn, "text": text, "choices": encode_choices(labels, commands), "now": now}
-        if connection.execute(CHANGE_CARD, change).first() is None:
-            turn = 0
-        else:
-            connection.execute(DELIVER_AGAIN, {"turn": turn})
-    if not turn:
+    labels, commands = tuple(one.label for one in buttons), tuple(one.command for one in buttons)
+    if connection.execute(FIND_OPEN_CARD, {"turn": turn}).first() is not None:
+        return None
+    change = {"turn": turn, "text": text, "choices": encode_choices(labels, commands), "now": now}
+    if connection.execute(CHANGE_CARD, change).first() is not None:
+        connection.execute(DELIVER_AGAIN, {"turn": turn})
+    else:
         conversation = conversation or _open_conversation(connection, incident, platform, thread_id, now)
         turn = open_notice(connection, conversation, incident.address, platform, thread_id, text, now, size=0)
         part = Part(0, PartKind.TEXT, text, choices=labels, commands=commands)
         save_part(connection, turn, part, now)
-    shown = {
-        "id": incident.id,
-        "conversation": conversation,
-        "turn": turn,
-        "revision": incident.revision,
-    }
-    connection.execute(MARK_SHOWN, shown)
+    shown = {"id": incident.id, "turn": turn, "revision": incident.revision}
+    connection.execute(MARK_SHOWN, {**shown, "conversation": conversation})
     return OpenedTurn(turn, conversation, TurnKind.NOTICE)
 
 
@@ -92,10 +83,15 @@ def announce_state(
     card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
     if card is None or incident.status is incident.announced:
         return None
-    topic = card.platform_id if in_thread else incident.address.topic
-    address = replace(incident.address, reply_to=card.platform_id, topic=topic)
+    address = place_below(card.platform_id, incident, in_thread=in_thread)
     turn = open_notice(connection, incident.conversation, address, platform, "", text, now, size=0)
     return OpenedTurn(turn, incident.conversation, TurnKind.NOTICE)
+
+
+def place_below(card: str, incident: Incident, *, in_thread: bool) -> ReplyAddress:
+    """Return the place of messages about an incident: a reply to its card or (`in_thread`) in its thread."""
+    topic = card if in_thread else incident.address.topic
+    return replace(incident.address, reply_to=card, topic=topic)
 
 
 def find_undelivered(connection: Connection, account: str, chat: str, topic: str) -> str | None:
@@ -110,19 +106,7 @@ def _open_conversation(
     address = incident.address
     is_private = address.chat_kind is ChatKind.PRIVATE
     owner = find_chat_owner(connection, address.account, address.chat) if is_private else ""
-    row = connection.execute(
-        TAKE_CONVERSATION,
-        {
-            "account": address.account,
-            "chat": address.chat,
-            "topic": f"{INCIDENT_TOPIC}{incident.id}",
-            "member": "",
-            "platform": platform,
-            "chat_kind": address.chat_kind.value,
-            "thread_id": thread_id,
-            "owner": owner,
-            "title": incident.title[:60],
-            "now": now,
-        },
-    ).one()
+    key = ConversationKey(address.account, address.chat, f"{INCIDENT_TOPIC}{incident.id}")
+    of = platform, address.chat_kind, thread_id, owner
+    row = take_conversation(connection, key, *of, incident.title[:60], now)
     return int(row.id)

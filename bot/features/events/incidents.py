@@ -15,7 +15,7 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.domain import Mention
 from bot.faults import EventStep, reach
-from bot.features.events.card import format_card, format_facts, format_news, format_summary, make_buttons
+from bot.features.events.card import format_card, format_facts, format_news, make_buttons
 from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.delivery_store import purge_deliveries
 from bot.features.events.incident import Incident, Timing
@@ -30,7 +30,7 @@ from bot.features.events.incident_store import (
     shelve_incident,
 )
 from bot.features.events.silences import can_silence
-from bot.features.events.work_store import WorkStart, start_work
+from bot.features.events.work_store import start_work
 from bot.turn import OpenedTurn
 from bot.wiring import Core
 
@@ -40,7 +40,6 @@ EDIT_EVERY: Final = 1.0
 LONGEST_NAP: Final = 30.0
 DAY: Final = 86_400.0
 PURGE_EVERY: Final = 3_600.0
-NOBODY: Final[Sequence[Mention]] = ()
 EARLIER: Final = 5
 """Maximum number of earlier incidents passed to the agent."""
 
@@ -88,7 +87,8 @@ class IncidentCards:
         if not account.configured:
             await core.db.transact(shelve_incident, incident)
             return
-        texts, on_call = account.texts_at(incident.address), NOBODY
+        texts = account.texts_at(incident.address)
+        on_call: Sequence[Mention] = ()
         if incident.oncall and not incident.is_ended:
             on_call = await core.on_call.find_mentions(incident.oncall, account.name, incident.opened_at)
         is_silenceable = can_silence(core.config.events.sources.get(incident.source))
@@ -105,31 +105,20 @@ class IncidentCards:
 
     async def _announce_state(self, incident: Incident, now: float) -> None:
         core, account = self._core, self._core.account(incident.address.account)
-        texts = account.texts_at(incident.address)
-        news = format_news(incident, texts)
-        if incident.is_ended:
-            changes = await core.db.transact(list_changes, incident.id)
-            zone = await core.zones.find_zone_at(incident.address)
-            news = format_summary(incident, changes, zone, texts)
-        opened = await core.db.transact(
-            announce_state,
-            incident,
-            news,
-            account.platform,
-            in_thread=self._has_threads(incident),
-            now=now,
-        )
+        changes = await core.db.transact(list_changes, incident.id)
+        zone = await core.zones.find_zone_at(incident.address)
+        news = format_news(incident, account.texts_at(incident.address), changes, zone)
+        of, in_thread = (incident, news, account.platform), self._has_threads(incident)
+        opened = await core.db.transact(announce_state, *of, in_thread=in_thread, now=now)
         self._dispatch(opened, EventStep.STATE_ANNOUNCED)
 
     async def _start_work(self, incident: Incident, now: float) -> None:
         core, account = self._core, self._core.account(incident.address.account)
         earlier = await core.db.transact(list_history, incident, EARLIER)
         facts = format_facts(incident, earlier, account.texts_at(incident.address))
-        in_thread = self._has_threads(incident)
-        address = incident.address
-        model = account.profile_at(address.chat, address.topic).get("model")
-        start = WorkStart(incident, facts, account.platform, model, in_thread=in_thread)
-        opened = await core.db.transact(start_work, start, now)
+        model = account.profile_at(incident.address.chat, incident.address.topic).get("model")
+        of, in_thread = (incident, facts, account.platform, model), self._has_threads(incident)
+        opened = await core.db.transact(start_work, *of, now, in_thread=in_thread)
         log.info("incident_work", incident=incident.id, turn=opened.turn if opened else 0)
         self._dispatch(opened, EventStep.WORK_QUEUED)
 

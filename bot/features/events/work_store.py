@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from bot.config.events import event_app
 from bot.domain import Quotation, QuotationKind, Sender
-from bot.features.events.card_store import FIND_CARD, FIND_OPEN_CARD
+from bot.features.events.card_store import FIND_CARD, FIND_OPEN_CARD, place_below
 from bot.features.events.incident import Incident
-from bot.store.connection import Connection, encode_quotations, encode_sender, sql
-from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_turn
+from bot.store.connection import Connection, encode_quotations, sql
+from bot.store.new_turn import add_service_message, open_turn
 from bot.store.turns import AgentHandoff, hand_off_to_agent
 from bot.turn import INCIDENT_EVENT, OpenedTurn, Turn, TurnKind
 
@@ -38,32 +37,29 @@ COUNT_STARTS = sql(
 REPLACE_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE turn_id = :turn")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkStart:
-    """Work on an incident. `facts` is a text about the incident that is quoted to the agent."""
-
-    incident: Incident
-    facts: str
-    platform: str
-    model: str = ""
-    in_thread: bool = False
-
-
-def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTurn | None:
+def start_work(
+    connection: Connection,
+    incident: Incident,
+    facts: str,
+    platform: str,
+    model: str,
+    now: float,
+    *,
+    in_thread: bool,
+) -> OpenedTurn | None:
     """Open the turn in which the agent works on an incident, below its card, or add to the one that waits.
 
     While the agent works on the incident, the turn waits, and its messages may join the run. Return None if
     another process opened it, if the chat has reached its limit, or if the card is not posted. While the card
     is being delivered, the work stays due; if the card can't be posted, the work is skipped.
     """
-    incident, work = start.incident, start.incident.work
+    work, here = incident.work, {"id": incident.conversation}
     card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
     if card is None and connection.execute(FIND_OPEN_CARD, {"turn": incident.card_turn}).first() is not None:
         return None
     mark = {"id": incident.id, "work_at": incident.work_at}
     if connection.execute(MARK_STARTED, mark).first() is None or card is None or work is None:
         return None
-    here = {"id": incident.conversation}
     turn = connection.execute(JOIN_WAITING, here).scalar_one_or_none()
     if turn is None:
         counted = {"account": incident.address.account, "chat": incident.address.chat, "since": now - HOUR}
@@ -71,48 +67,19 @@ def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTu
         # What joins a run starts no turn. It waits behind the run, which may end before.
         if starts >= work.per_hour + int(connection.execute(IS_AT_WORK, here).first() is not None):
             return None
-        turn = _open_turn(connection, start, card.platform_id, now)
-    _add_message(connection, incident, work.task, start.facts, turn, now)
+        address = place_below(card.platform_id, incident, in_thread=in_thread)
+        thread = connection.execute(USE_CONVERSATION, {**here, "now": now}).scalar_one()
+        of = incident.conversation, TurnKind.CHAT, address, platform, thread
+        turn = open_turn(connection, *of, now, model=model)
+    account, event = incident.address.account, f"{INCIDENT_EVENT}{incident.id}:{incident.work_at}"
+    app = Sender(event_app(incident.source), incident.source, is_bot=True)
+    quoted = [_quote(incident, facts)]
+    add_service_message(connection, turn, account, event, app, work.task, now, quoted)
     return OpenedTurn(turn, incident.conversation, TurnKind.CHAT)
 
 
-def _open_turn(connection: Connection, start: WorkStart, card: str, now: float) -> int:
-    incident = start.incident
-    topic = card if start.in_thread else incident.address.topic
-    used = {"id": incident.conversation, "now": now}
-    return open_turn(
-        connection,
-        incident.conversation,
-        TurnKind.CHAT,
-        replace(incident.address, reply_to=card, topic=topic),
-        start.platform,
-        connection.execute(USE_CONVERSATION, used).scalar_one(),
-        now,
-        model=start.model,
-    )
-
-
-def _add_message(
-    connection: Connection, incident: Incident, task: str, facts: str, turn: int, now: float
-) -> None:
-    app = event_app(incident.source)
-    inbound = connection.execute(
-        ADD_INBOUND,
-        {
-            "account": incident.address.account,
-            "event_id": f"{INCIDENT_EVENT}{incident.id}:{incident.work_at}",
-            "message_id": "",
-            "sender": encode_sender(Sender(app, incident.source, is_bot=True)),
-            "text": task,
-            "attachments": "",
-            "quotations": encode_quotations([Quotation(QuotationKind.CARD, facts, incident.source)]),
-            "mentions": "",
-            "group_key": "",
-            "sent_at": now,
-            "now": now,
-        },
-    ).scalar_one()
-    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+def _quote(incident: Incident, facts: str) -> Quotation:
+    return Quotation(QuotationKind.CARD, facts, incident.source)
 
 
 def ask_about(
@@ -130,7 +97,7 @@ def ask_about(
     """
     refusal, interrupts = hand_off_to_agent(connection, command, handoff, now)
     if not refusal:
-        quotations = encode_quotations([Quotation(QuotationKind.CARD, facts, incident.source)])
+        quotations = encode_quotations([_quote(incident, facts)])
         row = {"turn": command.id, "text": task, "quotations": quotations}
         connection.execute(REPLACE_MESSAGE, row)
     return refusal, interrupts

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.domain import ChatKind, ReplyAddress
+from agent.shared.text import to_one_line
+from bot.domain import ChatKind, ConversationKey, ReplyAddress
 from bot.features.schedules.run_history import DELIVERED_PARTS, FAILURE_CATEGORY, LOST_PARTS, find_problem
 from bot.features.schedules.schedule_store import (
     BATCH,
@@ -21,10 +22,10 @@ from bot.features.schedules.schedule_store import (
     load_schedule,
 )
 from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
-from bot.store.connection import OPEN, Connection, encode_sender, sql
-from bot.store.conversations import TAKE_CONVERSATION
+from bot.store.connection import OPEN, Connection, sql
+from bot.store.conversations import take_conversation
 from bot.store.interrupts import abandon_interrupt
-from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
+from bot.store.new_turn import add_service_message, open_notice, open_turn
 from bot.store.web_sessions import find_chat_owner
 from bot.turn import SCHEDULED_EVENT, SCHEDULED_TOPIC, OpenedTurn, TurnKind, TurnState
 
@@ -344,23 +345,7 @@ def _open(connection: Connection, one: DueRun, event: str, now: float) -> Opened
         return OpenedTurn(turn, conversation, TurnKind.NOTICE)
     address, platform, _ = here
     turn = open_turn(connection, conversation, TurnKind.CHAT, address, platform, thread, now, model=one.model)
-    inbound = connection.execute(
-        ADD_INBOUND,
-        {
-            "account": schedule.account,
-            "event_id": event,
-            "message_id": "",
-            "sender": encode_sender(schedule.maker),
-            "text": one.text,
-            "attachments": "",
-            "quotations": "",
-            "mentions": "",
-            "group_key": "",
-            "sent_at": now,
-            "now": now,
-        },
-    ).scalar_one()
-    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    add_service_message(connection, turn, schedule.account, event, schedule.maker, one.text, now)
     return OpenedTurn(turn, conversation, TurnKind.CHAT)
 
 
@@ -384,21 +369,9 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
 
 def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str, now: float) -> Any:
     """Return the schedule's own conversation row, creating it if needed."""
-    return connection.execute(
-        TAKE_CONVERSATION,
-        {
-            "account": schedule.account,
-            "chat": schedule.chat,
-            "topic": topic,
-            "member": "",
-            "platform": schedule.platform,
-            "chat_kind": schedule.chat_kind.value,
-            "thread_id": thread_id,
-            "owner": _owner(connection, schedule),
-            "title": " ".join(schedule.text.split())[:LONGEST_TITLE],
-            "now": now,
-        },
-    ).one()
+    key, title = ConversationKey(schedule.account, schedule.chat, topic), to_one_line(schedule.text)
+    of = schedule.platform, schedule.chat_kind, thread_id, _owner(connection, schedule)
+    return take_conversation(connection, key, *of, title[:LONGEST_TITLE], now)
 
 
 def _owner(connection: Connection, schedule: Schedule) -> str:
