@@ -102,10 +102,10 @@ def no_service(home: Path) -> StartError:
     )
 
 
-def error_detail(answer: httpx.Response) -> str:
-    """Return why the service refused a request, and what to do about an invalid token."""
-    if answer.status_code == UNAUTHORIZED:
-        return DIFFERENT_START
+def error_detail(answer: httpx.Response, unauthorized: str = DIFFERENT_START) -> str:
+    """Return why the service refused a request, and what to do about an invalid token (`unauthorized`)."""
+    if answer.status_code == UNAUTHORIZED and unauthorized:
+        return unauthorized
     try:
         return str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):

@@ -7,21 +7,22 @@ reference, "List an Organization's Issues") and sent to the service as if Sentry
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
-from bot.app.home import RunningService
 from bot.errors import StartError
-from bot.features.events.source_commands import HOUR, SECONDS, ConfiguredSource, open_source, send_event
-from bot.features.events.sources.base import make_request
+from bot.features.events.source_commands import HOUR, SECONDS, open_source, send_event
+from bot.features.events.sources.base import EventRequest, make_request
 
+Send = Callable[[EventRequest], None]
+"""Sends a request to the service. Raises StartError if it is refused."""
 MAX_PAGES: Final = 50
 """Maximum number of pages read, of 100 items each."""
 _ACTIONS: Final = {"unresolved": "unresolved", "resolved": "resolved", "ignored": "archived"}
@@ -29,37 +30,30 @@ _ACTIONS: Final = {"unresolved": "unresolved", "resolved": "resolved", "ignored"
 
 def backfill_command(name: str, home: Path | None, file: Path | None, *, hours: float) -> int:
     """Fetch undelivered events of a source and return the exit code. Raises ConfigErrors and StartError."""
-    service, source = open_source(name, home, file)
-    fetch = _FETCHERS.get(source.config.type)
+    service, events, source = open_source(name, home, file)
+    config = events.sources[name]
+    fetch = _FETCHERS.get(config.type)
     if fetch is None:
-        raise StartError(f"{source.config.type} retries failed deliveries itself; only {_names()} need this")
-    if source.config.api_url is None or source.config.api_token is None:
+        needing = " and ".join(_FETCHERS)
+        raise StartError(f"{config.type} retries failed deliveries itself; only {needing} need this")
+    if config.api_url is None or config.api_token is None:
         raise StartError(f"events.sources.{name}: api_url and api_token are required for this")
-    headers = {"authorization": f"Bearer {source.config.api_token.get_secret_value()}"}
+    headers = {"authorization": f"Bearer {config.api_token.get_secret_value()}"}
+    send = partial(send_event, service, source)
     try:
         with httpx.Client(trust_env=False, timeout=SECONDS, headers=headers) as client:
-            count = fetch(client, service, source, time.time() - hours * HOUR)
+            count = fetch(client, config.api_url.rstrip("/"), send, time.time() - hours * HOUR)
     except httpx.HTTPStatusError as error:
-        print(
-            f"roebot events: {source.config.type} responded with {error.response.status_code}",
-            file=sys.stderr,
-        )
-        return 1
+        raise StartError(f"{config.type} responded with {error.response.status_code}") from error
     except httpx.HTTPError as error:
-        raise StartError(f"{source.config.type} does not respond ({type(error).__name__})") from error
+        raise StartError(f"{config.type} does not respond ({type(error).__name__})") from error
     print(f"Fetched {count} events of {name}." if count else f"{name} has no undelivered events.")
     return 0
 
 
-def _names() -> str:
-    return " and ".join(sorted(_FETCHERS))
-
-
-def _fetch_github(
-    client: httpx.Client, _service: RunningService, source: ConfiguredSource, since: float
-) -> int:
+def _fetch_github(client: httpx.Client, webhook: str, _send: Send, since: float) -> int:
     """Have GitHub redeliver the events since a time (s) that were never delivered."""
-    url = f"{(source.config.api_url or '').rstrip('/')}/deliveries"
+    url = f"{webhook}/deliveries"
     failed: dict[str, int] = {}
     delivered: set[str] = set()
     for one in _pages(client, f"{url}?per_page=100"):
@@ -74,11 +68,9 @@ def _fetch_github(
     return len(waiting)
 
 
-def _fetch_sentry(
-    client: httpx.Client, service: RunningService, source: ConfiguredSource, since: float
-) -> int:
+def _fetch_sentry(client: httpx.Client, organization: str, send: Send, since: float) -> int:
     """Send the issues that changed since a time (s) to the service."""
-    url = f"{(source.config.api_url or '').rstrip('/')}/issues/?query=&sort=date&limit=100"
+    url = f"{organization}/issues/?query=&sort=date&limit=100"
     count = 0
     for issue in _pages(client, url):
         at = _seconds(issue["lastSeen"])
@@ -92,9 +84,7 @@ def _fetch_sentry(
             "request-id": f"backfill-{issue['id']}-{issue['status']}-{at:.0f}",
         }
         body = {"action": _ACTIONS[issue["status"]], "data": {"issue": issue}}
-        answer = send_event(service, source, make_request(body, headers))
-        if answer.status_code != HTTPStatus.ACCEPTED:
-            raise StartError(f"the service refused an issue: {answer.status_code} {answer.text[:200]}")
+        send(make_request(body, headers))
         count += 1
     return count
 
@@ -115,7 +105,4 @@ def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-_FETCHERS: Final[Mapping[str, Callable[[httpx.Client, RunningService, ConfiguredSource, float], int]]] = {
-    "github": _fetch_github,
-    "sentry": _fetch_sentry,
-}
+_FETCHERS: Final = {"github": _fetch_github, "sentry": _fetch_sentry}

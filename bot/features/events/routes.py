@@ -62,24 +62,21 @@ async def list_event_sources(services: Services) -> EventSources:
     receiver = services.core.part(EventReceiver)
     last = await services.db.transact(list_last_deliveries, services.clock.now() - DAY)
     config = services.core.config.events
-    shown = []
-    for name, source in sorted(receiver.sources.items()):
-        activity = receiver.activity_of(name)
-        at, count = last.get(name, (None, 0))
-        shown.append(
-            EventSourceInfo(
-                name=name,
-                type=source.kind.name,
-                path=f"/events/{name}",
-                has_route=config.has_route(name),
-                last=at,
-                deliveries=count,
-                unauthorized=activity.outcomes["unauthorized"],
-                unreadable=activity.outcomes["unreadable"],
-                clock_difference=activity.clock_difference,
-            )
+    sources = [
+        EventSourceInfo(
+            name=name,
+            type=source.kind.name,
+            path=f"/events/{name}",
+            has_route=config.has_route(name),
+            last=last[name][0] if name in last else None,
+            deliveries=last[name][1] if name in last else 0,
+            unauthorized=receiver.activity_of(name).outcomes["unauthorized"],
+            unreadable=receiver.activity_of(name).outcomes["unreadable"],
+            clock_difference=receiver.activity_of(name).clock_difference,
         )
-    return EventSources(sources=shown)
+        for name, source in sorted(receiver.sources.items())
+    ]
+    return EventSources(sources=sources)
 
 
 @router.post("/api/events/sources/{source}/replay")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,14 @@ from bot.cli.common import bearer_headers, configuration, error_detail, home_fol
 from bot.cli.doctor import Finding
 from bot.cli.doctor.network import open_engine
 from bot.config import Config
-from bot.config.events import EventsConfig, EventSource
+from bot.config.events import EventsConfig
 from bot.errors import StartError
 from bot.features.events.card_store import find_undelivered
-from bot.features.events.receiver import make_source
-from bot.features.events.sources.base import EventRequest, SourceKind
+from bot.features.events.receiver import Source, make_source
+from bot.features.events.sources.base import EventRequest
 from bot.store.connection import SqlAlchemyConnection
 
+SOURCES = "/api/events/sources"
 SECONDS = 10.0
 REPLAY_SECONDS = 600.0
 HOUR = 3_600.0
@@ -46,12 +45,7 @@ def list_command(home: Path | None, file: Path | None) -> int:
     """Print the sources of the running service and return the exit code. Raises ConfigErrors, StartError."""
     folder = home_folder(home)
     service = connect_service(folder)
-    headers = bearer_headers(service_token(file, folder))
-    answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
-    if answer.status_code != HTTPStatus.OK:
-        print(f"roebot events: {error_detail(answer)}", file=sys.stderr)
-        return 1
-    sources = answer.json()["sources"]
+    sources = read_api(service, folder, file, "GET", SOURCES)["sources"]
     for one in sources:
         last = (
             f"last {_format_age(time.time() - one['last'])}" if one["last"] else "no events in the last day"
@@ -68,15 +62,12 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
 
     Raises ConfigErrors and StartError.
     """
-    service, source = open_source(name, home, file)
+    service, events, source = open_source(name, home, file)
     now = time.time()
     sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
-    answer = send_event(service, source, sample)
-    if answer.status_code != HTTPStatus.ACCEPTED:
-        print(f"roebot events: {answer.status_code} {_detail(answer)}", file=sys.stderr)
-        return 1
+    send_event(service, source, sample)
     missing = "but no route takes its events; add one under events.routes"
-    where = "check the chat of its route" if source.has_route else missing
+    where = "check the chat of its route" if events.has_route(name) else missing
     print(f"The service accepted the test event of {name}; {where}.")
     return 0
 
@@ -87,56 +78,33 @@ def replay_command(name: str, home: Path | None, file: Path | None, *, hours: fl
     Raises ConfigErrors and StartError.
     """
     folder = home_folder(home)
-    service = connect_service(folder)
-    answer = call_service(
-        "POST",
-        f"{service.url}/api/events/sources/{name}/replay?since={max(0.0, time.time() - hours * HOUR)}",
-        headers=bearer_headers(service_token(file, folder)),
-        seconds=REPLAY_SECONDS,
-    )
-    if answer.status_code != HTTPStatus.OK:
-        print(f"roebot events: {error_detail(answer)}", file=sys.stderr)
-        return 1
-    print(f"Applied {answer.json()['requests']} requests of {name} again.")
+    path = f"{SOURCES}/{name}/replay?since={max(0.0, time.time() - hours * HOUR)}"
+    replayed = read_api(connect_service(folder), folder, file, "POST", path, REPLAY_SECONDS)
+    print(f"Applied {replayed['requests']} requests of {name} again.")
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredSource:
-    """A source with its configuration, for commands. `has_route`: a route is open to its events."""
-
-    name: str
-    config: EventSource
-    has_route: bool
-
-    @property
-    def kind(self) -> SourceKind:
-        """Return the kind of the source."""
-        return make_source(self.name, self.config).kind
-
-    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
-        """Return the headers that authenticate a request."""
-        credential = make_source(self.name, self.config).credential
-        return credential.prove(body, now) if credential else {}
-
-
-def open_source(name: str, home: Path | None, file: Path | None) -> tuple[RunningService, ConfiguredSource]:
-    """Return the running service and a source of its configuration. Raises ConfigErrors and StartError."""
+def open_source(
+    name: str, home: Path | None, file: Path | None
+) -> tuple[RunningService, EventsConfig, Source]:
+    """Return the running service, and a source of its configuration. Raises ConfigErrors and StartError."""
     folder = home_folder(home)
     service = connect_service(folder)
     running = Path(service.config) if service.config else None
-    config = configuration(file or running, folder).config.events
-    if name not in config.sources:
-        known = ", ".join(config.sources) or "none"
+    events = configuration(file or running, folder).config.events
+    if name not in events.sources:
+        known = ", ".join(events.sources) or "none"
         raise StartError(f"the configuration has no event source {name}; known: {known}")
-    return service, ConfiguredSource(name, config.sources[name], config.has_route(name))
+    return service, events, make_source(name, events.sources[name])
 
 
-def send_event(service: RunningService, source: ConfiguredSource, request: EventRequest) -> httpx.Response:
-    """Send a request to the running service as the source would. Raises StartError."""
-    proof = source.prove(request.body, time.time())
-    url = f"{service.url}/events/{source.name}"
-    return call_service("POST", url, headers={**request.headers, **proof}, content=request.body)
+def send_event(service: RunningService, source: Source, request: EventRequest) -> None:
+    """Send a request to the running service as the source would. Raises StartError if it is refused."""
+    proof = source.credential.prove(request.body, time.time()) if source.credential else {}
+    url, headers = f"{service.url}/events/{source.name}", {**request.headers, **proof}
+    answer = call_service("POST", url, headers=headers, content=request.body)
+    if answer.status_code != HTTPStatus.ACCEPTED:
+        raise StartError(f"the service refused the event: {error_detail(answer, unauthorized='')}")
 
 
 def check_home(folder: Path) -> Iterator[Finding]:
@@ -150,13 +118,8 @@ def check_home(folder: Path) -> Iterator[Finding]:
     service = find_service(folder) if loaded.config.events.sources else None
     if service is None:
         return
-    try:
-        headers = bearer_headers(service_token(None, folder))
-        answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
-    except StartError:
-        return
-    if answer.status_code == HTTPStatus.OK:
-        for one in answer.json()["sources"]:
+    with suppress(StartError):
+        for one in read_api(service, folder, None, "GET", SOURCES)["sources"]:
             yield from check_requests(one)
 
 
@@ -210,12 +173,19 @@ def connect_service(home: Path) -> RunningService:
     return service
 
 
+def read_api(
+    service: RunningService, folder: Path, file: Path | None, method: str, path: str, seconds: float = SECONDS
+) -> Any:
+    """Return what the API of the running service responds. Raises StartError if it refuses the request."""
+    headers = bearer_headers(service_token(file, folder))
+    answer = call_service(method, f"{service.url}{path}", headers=headers, seconds=seconds)
+    if answer.status_code != HTTPStatus.OK:
+        raise StartError(error_detail(answer))
+    return answer.json()
+
+
 def call_service(
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    content: bytes | None = None,
-    seconds: float = SECONDS,
+    method: str, url: str, headers: Mapping[str, str], content: bytes | None = None, seconds: float = SECONDS
 ) -> httpx.Response:
     """Send a request to the running service. Raises StartError."""
     try:
@@ -223,14 +193,6 @@ def call_service(
             return client.request(method, url, headers=headers, content=content)
     except httpx.HTTPError as error:
         raise StartError(f"the service does not respond: {error}") from error
-
-
-def _detail(answer: httpx.Response) -> str:
-    """Return why an event was refused."""
-    try:
-        return str(answer.json()["detail"])
-    except (ValueError, KeyError, TypeError):
-        return answer.reason_phrase
 
 
 def _format_age(seconds: float) -> str:

@@ -140,7 +140,8 @@ async def test_events_are_replayed_and_backfilled(tmp_path: Path, capsys: pytest
                 audit = await client.get(f"{running.url}/api/audit")
             replays = [one for one in audit.json()["entries"] if one["action"] == "events replayed"]
             assert [(one["subject"], one["detail"]) for one in replays] == [("late", "1")] * 2
-            assert await asyncio.to_thread(replay_command, "nobody", home, None, hours=1.0) == 1
+            with pytest.raises(StartError, match="Event source not found"):
+                await asyncio.to_thread(replay_command, "nobody", home, None, hours=1.0)
         finally:
             service.stop()
     assert len(emulator.view(chat)["messages"]) == 3, "nothing is posted twice"
