@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -15,19 +15,10 @@ from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text, Ti
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-Kind = Literal[
-    "alertmanager",
-    "grafana",
-    "pagerduty",
-    "github",
-    "sentry",
-    "datadog",
-    "opsgenie",
-    "cloudevents",
-    "generic",
-]
+_Signing = Literal["grafana", "pagerduty", "github", "sentry"]
+Kind = Literal["alertmanager", _Signing, "datadog", "opsgenie", "cloudevents", "generic"]
 Scheme = Literal["signature", "bearer", "basic", "header", "hmac-sha256", "standard-webhooks"]
-SIGNED: tuple[Kind, ...] = ("grafana", "pagerduty", "github", "sentry")
+SIGNED: tuple[Kind, ...] = get_args(_Signing)
 """Types whose senders sign requests in a format specific to the type."""
 SILENCING: tuple[Kind, ...] = ("alertmanager", "grafana")
 WITH_API: tuple[Kind, ...] = (*SILENCING, "github", "sentry")

@@ -49,23 +49,9 @@ class HeaderSecret:
         return {self.header: f"{self.prefix}{self.secrets[-1]}"}
 
 
-@dataclass(frozen=True, slots=True)
-class BasicSecret:
-    """A user name and a password, as "name:password"."""
-
-    secrets: Sequence[str]
-
-    def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-        """Return whether the header contains one of the pairs."""
-        scheme, _, encoded = headers.get("authorization", "").partition(" ")
-        try:
-            pair = base64.b64decode(encoded.strip(), validate=True).decode()
-        except ValueError:
-            return False
-        return scheme.lower() == "basic" and _matches([pair], self.secrets)
-
-    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
-        return {"authorization": f"Basic {base64.b64encode(self.secrets[-1].encode()).decode()}"}
+def basic_secret(secrets: Sequence[str]) -> HeaderSecret:
+    """Create the check of a user name and a password, as "name:password"."""
+    return HeaderSecret([base64.b64encode(one.encode()).decode() for one in secrets], prefix="Basic ")
 
 
 @dataclass(frozen=True, slots=True)

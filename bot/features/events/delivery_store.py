@@ -104,25 +104,18 @@ def record_delivery(
         # The body is stored once, with the first event of a batch.
         content, is_new = dict.fromkeys(content, ""), is_new or not is_known
         for part, route in () if is_known and has_ids else event.parts:
-            apply_event(connection, source, in_order(part, now), route, rules, now)
+            apply_event(connection, source, part, route, rules, now)
     reach(EventStep.EVENT_FOLDED)
     return is_new
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRequest:
-    """A stored request, which arrived at `at` (s)."""
-
-    key: str
-    at: float
-    request: EventRequest
-
-
-def list_deliveries(connection: Connection, source: str, after: tuple[float, str]) -> list[StoredRequest]:
-    """Return the next stored requests of a source after a time (s) and a key, the oldest first."""
+def list_deliveries(
+    connection: Connection, source: str, after: tuple[float, str]
+) -> list[tuple[tuple[float, str], EventRequest]]:
+    """Return the next stored requests of a source after a time (s) and a key, the oldest first, with both."""
     where = {"source": source, "at": after[0], "key": after[1], "limit": BATCH}
     return [
-        StoredRequest(row.key, row.at, EventRequest(orjson.loads(row.headers), row.body.encode()))
+        ((row.at, row.key), EventRequest(orjson.loads(row.headers), row.body.encode()))
         for row in connection.execute(LIST_DELIVERIES, where).all()
     ]
 
@@ -133,7 +126,7 @@ def apply_again(
     """Apply events that were stored at a time (s) once more."""
     for event in events:
         for part, route in event.parts:
-            apply_event(connection, source, in_order(part, at), route, rules, at)
+            apply_event(connection, source, part, route, rules, at)
 
 
 def hide_ended(connection: Connection, source: str, before: float) -> None:
@@ -159,6 +152,7 @@ def apply_event(
     kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
     new = Incident(source, ReplyAddress(route.account, route.chat, kind, route.topic or ""), event.group)
     known = _find_newest(connection, new) or new
+    event = in_order(event, now)
     after = _fold(known, event, route, rules, now)
     is_back = bool(known.opened_at) and known.is_ended and not after.is_ended
     if is_back and now - known.changed_at > REOPENS_WITHIN:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from bot.config.events import EventRoute, EventsConfig, EventSource, Scheme
+from bot.config.events import EventRoute, EventsConfig, EventSource
 from bot.faults import EventStep, reach
 from bot.features.events.alerts import AlertReport, AlertSeverity, Event
 from bot.features.events.credentials import (
-    BasicSecret,
     Credential,
     HeaderSecret,
     Signature,
+    basic_secret,
     standard_webhooks,
 )
 from bot.features.events.delivery_store import (
@@ -46,15 +46,8 @@ KINDS: Mapping[str, SourceKind] = {
 }
 RECENT = 60.0
 """Seconds before a replay in which the ends of incidents count as current."""
-KEPT_HEADERS = (
-    "content-type",
-    "x-github-",
-    "sentry-hook-resource",
-    "sentry-hook-timestamp",
-    "request-id",
-    "ce-",
-)
-"""Names, or prefixes of names, of headers that describe the request and contain no secret."""
+HEADERS = ("content-type", "x-github-", "sentry-hook-resource", "sentry-hook-timestamp", "request-id", "ce-")
+"""Names, or prefixes of names, of the stored headers, which describe the request and contain no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +73,25 @@ def _credential(kind: SourceKind, config: EventSource) -> Credential | None:
     if not secrets:
         return None
     header = (config.header or "authorization").lower()
-    makers: dict[Scheme, Callable[[], Credential]] = {
-        "bearer": lambda: HeaderSecret(secrets),
-        "basic": lambda: BasicSecret(secrets),
-        "header": lambda: HeaderSecret(secrets, header, config.prefix),
-        "standard-webhooks": lambda: standard_webhooks(secrets, config.family),
-        "hmac-sha256": lambda: Signature(
-            [one.encode() for one in secrets],
-            headers=(header,),
-            prefix=config.prefix,
-            encoding=config.encoding,
-            signed=config.signed,
-            time_header=(config.time_header or "").lower(),
-            id_header=(config.id_header or "").lower(),
-        ),
-    }
-    if kind.credentials is not None:
-        sign = kind.credentials
-        makers["signature"] = lambda: sign(secrets)
-    return makers[config.scheme]()
+    match config.scheme:
+        case "basic":
+            return basic_secret(secrets)
+        case "header":
+            return HeaderSecret(secrets, header, config.prefix)
+        case "standard-webhooks":
+            return standard_webhooks(secrets, config.family)
+        case "hmac-sha256":
+            return Signature(
+                [one.encode() for one in secrets],
+                headers=(header,),
+                prefix=config.prefix,
+                encoding=config.encoding,
+                signed=config.signed,
+                time_header=(config.time_header or "").lower(),
+                id_header=(config.id_header or "").lower(),
+            )
+    make = kind.credentials if config.scheme == "signature" else None
+    return (make or HeaderSecret)(secrets)
 
 
 def route_event(config: EventsConfig, source: str, event: Event) -> EventRoute | None:
@@ -199,7 +192,7 @@ class EventReceiver:
             activity.outcomes["unreadable"] += 1
             raise
         reach(EventStep.EVENT_RECEIVED)
-        kept = {name: text for name, text in request.headers.items() if name.startswith(KEPT_HEADERS)}
+        kept = {name: text for name, text in request.headers.items() if name.startswith(HEADERS)}
         is_new = await self._core.db.transact(
             record_delivery,
             source.name,
@@ -225,11 +218,11 @@ class EventReceiver:
         # Cards of incidents that end at this time may be about to be posted.
         recent = self._core.clock.now() - RECENT
         while found := await self._core.db.transact(list_deliveries, source.name, after):
-            for delivery in found:
+            for after, request in found:
                 with suppress(UnreadableEvent):
-                    events = self.read(source, delivery.request)
-                    await self._core.db.transact(apply_again, source.name, events, self._rules(), delivery.at)
-            count, after = count + len(found), (found[-1].at, found[-1].key)
+                    events = self.read(source, request)
+                    await self._core.db.transact(apply_again, source.name, events, self._rules(), after[0])
+            count += len(found)
         await self._core.db.transact(hide_ended, source.name, recent)
         self._core.part(IncidentCards).wake()
         return count

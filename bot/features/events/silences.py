@@ -6,7 +6,6 @@ Grafana serves under `/api/alertmanager/grafana`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
@@ -16,6 +15,7 @@ from bot.config.events import SILENCING, EventSource
 from bot.errors import RoebotError
 from bot.features.events.alerts import Status
 from bot.features.events.incident import Incident, find_common_labels
+from bot.features.events.sources.base import format_time
 
 SECONDS: Final = 10.0
 _PATHS: Final = {"alertmanager": "/api/v2/silences", "grafana": "/api/alertmanager/grafana/api/v2/silences"}
@@ -39,13 +39,11 @@ async def create_silence(
     labels = find_common_labels(active)
     if not labels:
         raise SilenceFailed("the alerts have no label in common")
+    exact = {"isRegex": False, "isEqual": True}
     silence = {
-        "matchers": [
-            {"name": name, "value": value, "isRegex": False, "isEqual": True}
-            for name, value in labels.items()
-        ],
-        "startsAt": _time(now),
-        "endsAt": _time(now + seconds),
+        "matchers": [{"name": name, "value": value, **exact} for name, value in labels.items()],
+        "startsAt": format_time(now),
+        "endsAt": format_time(now + seconds),
         "createdBy": author,
         "comment": f"Silenced in the chat (incident {incident.id})",
     }
@@ -63,7 +61,3 @@ async def _post(source: EventSource, silence: dict[str, Any]) -> None:
         raise SilenceFailed(f"{source.type} does not respond ({type(error).__name__})") from error
     if not answer.is_success:
         raise SilenceFailed(f"{source.type} responded with {answer.status_code}")
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy.types import TypeEngine
 
 _METADATA = MetaData()
 _ID = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _columns(kind: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
 DELIVERIES: Final = Table(
     "event_deliveries",
     _METADATA,
     Column("source", String, primary_key=True),
     Column("key", String, primary_key=True),
-    Column("at", Float, nullable=False),
-    Column("headers", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    *_columns(Float, "at"),
+    *_columns(Text, "headers", "body"),
     Index("event_deliveries_at", "at"),
 )
 """The ledger: deliveries by source and key, by which repetitions are recognized."""
@@ -23,25 +29,11 @@ INCIDENTS: Final = Table(
     "incidents",
     _METADATA,
     Column("id", _ID, primary_key=True, autoincrement=True),
-    Column("source", String, nullable=False),
-    Column("account", String, nullable=False),
-    Column("chat", String, nullable=False),
-    Column("topic", String, nullable=False),
-    Column("group_key", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("opened_at", Float, nullable=False),
-    Column("changed_at", Float, nullable=False),
-    Column("heard_at", Float, nullable=False),
-    Column("settle_at", Float, nullable=False),
-    Column("show_at", Float, nullable=False),
-    Column("announce_at", Float, nullable=False),
-    Column("work_at", Float, nullable=False),
-    Column("conversation", Integer, nullable=False),
-    Column("card_turn", Integer, nullable=False),
-    Column("announced", String, nullable=False),
-    Column("outdated", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("state", Text, nullable=False),
+    *_columns(String, "source", "account", "chat", "topic", "group_key", "status", "announced"),
+    *_columns(Float, "opened_at", "changed_at", "heard_at"),
+    *_columns(Float, "settle_at", "show_at", "announce_at", "work_at"),
+    *_columns(Integer, "conversation", "card_turn", "outdated", "revision"),
+    *_columns(Text, "state"),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
     Index("incidents_opened", "account", "chat", "topic", "opened_at"),
     Index("incidents_outdated", "outdated"),
@@ -65,10 +57,8 @@ CHANGES: Final = Table(
     _METADATA,
     Column("id", _ID, primary_key=True, autoincrement=True),
     Column("incident_id", _ID, nullable=False),
-    Column("at", Float, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("actor", String, nullable=False),
-    Column("text", String, nullable=False),
+    *_columns(Float, "at"),
+    *_columns(String, "kind", "actor", "text"),
     Index("incident_changes_incident", "incident_id", "id"),
 )
 """Changes of incidents, the oldest first."""

@@ -7,6 +7,7 @@ Fields: `notify/webhook/webhook.go` and `template/template.go` of prometheus/ale
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import Field
@@ -128,20 +129,7 @@ INTERVAL: Final = 330.0
 """A member of a cluster corrects what a lagging one sent after `group_interval` (five minutes by default) and
 15 s for each member before it."""
 ALERTMANAGER: Final = base.SourceKind(
-    "alertmanager",
-    read,
-    sample_notification("4"),
-    has_ids=False,
-    interval=INTERVAL,
-    quiet_after=8.5 * 3600,
+    "alertmanager", read, sample_notification("4"), has_ids=False, interval=INTERVAL, quiet_after=8.5 * 3600
 )
 """It repeats firing alerts after `repeat_interval` (four hours by default), checked per group interval."""
-GRAFANA: Final = base.SourceKind(
-    "grafana",
-    read,
-    sample_notification("1"),
-    SIGN,
-    has_ids=False,
-    interval=INTERVAL,
-    quiet_after=8.5 * 3600,
-)
+GRAFANA: Final = replace(ALERTMANAGER, name="grafana", sample=sample_notification("1"), credentials=SIGN)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from agent.shared.text import shorten, to_one_line
 from bot.errors import RoebotError
 from bot.features.events.alerts import AlertLink, AlertReport, AlertSeverity, Event
 from bot.features.events.credentials import Credential
@@ -26,21 +27,17 @@ MAX_REPORTS: Final = 1_000
 MAX_URL: Final = 2_000
 MAX_INT: Final = (1 << 63) - 1
 """Largest number that databases and orjson can store; in nanoseconds, a time in the year 2262."""
-_BREAKS: Final = re.compile(r"\s+")
 # Control characters and halves of surrogate pairs, which JSON can hold and databases can't.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NOT_IN_URLS: Final = re.compile(r"[\s<>\"`\\\x00-\x1f\x7f\ud800-\udfff]")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|z|[+-]\d\d:?\d\d)?")
-_SEVERITIES: Final = {
-    **dict.fromkeys(
-        ("critical", "crit", "fatal", "emergency", "page", "disaster", "sev1", "p1"), AlertSeverity.CRITICAL
-    ),
-    **dict.fromkeys(("error", "err", "major", "high", "sev2", "p2"), AlertSeverity.ERROR),
-    **dict.fromkeys(("warning", "warn", "minor", "average", "medium", "sev3", "p3"), AlertSeverity.WARNING),
-    **dict.fromkeys(
-        ("info", "information", "none", "low", "debug", "ok", "sev4", "p4", "p5"), AlertSeverity.INFO
-    ),
+_WORDS: Final = {
+    AlertSeverity.CRITICAL: "critical crit fatal emergency page disaster sev1 p1",
+    AlertSeverity.ERROR: "error err major high sev2 p2",
+    AlertSeverity.WARNING: "warning warn minor average medium sev3 p3",
+    AlertSeverity.INFO: "info information none low debug ok sev4 p4 p5",
 }
+_SEVERITIES: Final = {word: severity for severity, words in _WORDS.items() for word in words.split()}
 
 
 class UnreadableEvent(RoebotError):
@@ -78,18 +75,22 @@ class SourceKind:
 
 def line(value: object) -> str:
     """Return a value as one line of limited length."""
-    return shorten(_BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip(), MAX_LINE)
+    return shorten(to_one_line(_clean(value)), MAX_LINE)
 
 
 def identifier(value: object) -> str:
     """Return a value as a key of limited length; a longer one is cut and ends with its digest."""
-    text = _BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip()
+    text = to_one_line(_clean(value))
     return text if len(text) <= MAX_LINE else f"{text[:200]} {digest_of(text)}"
 
 
 def paragraphs(value: object) -> str:
     """Return a value as a text of limited length with its line breaks."""
-    return shorten(_CONTROLS.sub("", "" if value is None else str(value)).strip(), MAX_TEXT)
+    return shorten(_clean(value).strip(), MAX_TEXT)
+
+
+def _clean(value: object) -> str:
+    return _CONTROLS.sub("", "" if value is None else str(value))
 
 
 def make_request(value: object, headers: Mapping[str, str] | None = None) -> EventRequest:
@@ -100,11 +101,6 @@ def make_request(value: object, headers: Mapping[str, str] | None = None) -> Eve
 def format_time(seconds: float) -> str:
     """Format a time (s since the epoch) as in RFC 3339."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
-def shorten(text: str, most: int) -> str:
-    """Cut a text to at most `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def read_time(value: str | None) -> int:

@@ -15,11 +15,9 @@ from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.sources import base
 
 _STATUSES: Final = {
-    "Create": Status.FIRING,
-    "UnAcknowledge": Status.FIRING,
+    **dict.fromkeys(("Create", "UnAcknowledge"), Status.FIRING),
     "Acknowledge": Status.ACKNOWLEDGED,
-    "Close": Status.RESOLVED,
-    "Delete": Status.RESOLVED,
+    **dict.fromkeys(("Close", "Delete"), Status.RESOLVED),
 }
 
 
@@ -78,13 +76,8 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 
 def sample(began: float, ended: float | None) -> base.EventRequest:
     """Create an action on an alert."""
-    alert = {
-        "alertId": "roebot-test",
-        "message": "This is a test of Roebot",
-        "createdAt": int(began * 1_000),
-        "updatedAt": int((ended or began) * 1_000_000_000),
-        "priority": "P4",
-    }
+    times = {"createdAt": int(began * 1_000), "updatedAt": int((ended or began) * 1_000_000_000)}
+    alert = {"alertId": "roebot-test", "message": "This is a test of Roebot", "priority": "P4", **times}
     return base.make_request({"action": "Create" if ended is None else "Close", "alert": alert})
 
 

@@ -84,22 +84,12 @@ def read(delivery: base.EventRequest) -> Sequence[Event]:
 def sample(began: float, ended: float | None) -> base.EventRequest:
     """Create an event about an incident."""
     state = "triggered" if ended is None else "resolved"
-    incident = {
-        "id": "PROEBOT",
-        "type": "incident",
-        "status": state,
-        "title": "This is a test of Roebot",
-        "created_at": base.format_time(began),
-        "urgency": "low",
-    }
-    news = {
-        "id": f"roebot-{state}-{began}",
-        "event_type": f"incident.{state}",
-        "resource_type": "incident",
-        "occurred_at": base.format_time(ended or began),
-        "data": incident,
-    }
-    return base.make_request({"event": news})
+    incident = {"id": "PROEBOT", "type": "incident", "status": state, "urgency": "low"}
+    incident |= {"title": "This is a test of Roebot", "created_at": base.format_time(began)}
+    news = {"id": f"roebot-{state}-{began}", "event_type": f"incident.{state}", "resource_type": "incident"}
+    return base.make_request(
+        {"event": {**news, "occurred_at": base.format_time(ended or began), "data": incident}}
+    )
 
 
 SIGN: Final = hex_signature("x-pagerduty-signature", prefix="v1=")

@@ -11,10 +11,10 @@ import pytest
 
 from bot.features.events.credentials import (
     TOLERANCE,
-    BasicSecret,
     Credential,
     HeaderSecret,
     Signature,
+    basic_secret,
     standard_webhooks,
 )
 from bot.features.events.sources import alertmanager, github, pagerduty, sentry
@@ -58,7 +58,7 @@ RIGHT: list[tuple[Credential, Mapping[str, str]]] = [
     (HeaderSecret([OLD, NEW]), {"authorization": f"bearer {NEW}"}),
     (HeaderSecret([NEW], "x-token", ""), {"x-token": NEW}),
     (HeaderSecret([NEW], "authorization", "GenieKey "), {"authorization": f"GenieKey {NEW}"}),
-    (BasicSecret(["alerts:päss"]), BASIC),
+    (basic_secret(["alerts:päss"]), BASIC),
     (GITHUB, {"x-hub-signature-256": f"sha256={digest(OLD, BODY)}"}),
     (GITHUB, {"x-hub-signature-256": f"sha256={digest(NEW, BODY)}"}),
     (PAGERDUTY, {"x-pagerduty-signature": f"v1={digest('another', BODY)},v1={digest(NEW, BODY)}"}),
@@ -75,9 +75,9 @@ WRONG: list[tuple[Credential, Mapping[str, str]]] = [
     (HeaderSecret([NEW]), {"authorization": "Bearer "}),
     (HeaderSecret([NEW]), {"authorization": "Bearer größe"}),
     (HeaderSecret([NEW], "x-token", ""), {"authorization": f"Bearer {NEW}"}),
-    (BasicSecret(["alerts:other"]), BASIC),
-    (BasicSecret(["alerts:päss"]), {"authorization": "Basic ä"}),
-    (BasicSecret(["alerts:päss"]), {"authorization": BASIC["authorization"].replace("Basic", "Bearer")}),
+    (basic_secret(["alerts:other"]), BASIC),
+    (basic_secret(["alerts:päss"]), {"authorization": "Basic ä"}),
+    (basic_secret(["alerts:päss"]), {"authorization": BASIC["authorization"].replace("Basic", "Bearer")}),
     (GITHUB, {}),
     (GITHUB, {"x-hub-signature-256": digest(NEW, BODY)}),
     (GITHUB, {"x-hub-signature-256": "sha256=größe"}),
