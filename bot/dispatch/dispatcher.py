@@ -308,8 +308,7 @@ class Dispatcher:
             roles=self._role_in(turn).role_names,
             show=streamer.update,
             start_limiter=self.start_limiter,
-            steers=turn.is_incident
-            or (turn.busy or self._account_of(turn).profile_of(turn).get("busy")) == Busy.STEER,
+            steers=(turn.busy or self._account_of(turn).profile_of(turn).get("busy")) == Busy.STEER,
         )
         self._sessions[turn.conversation] = session
         try:

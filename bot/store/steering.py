@@ -77,7 +77,7 @@ def load_steerable(
 
 def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
     here: bool = row.thread_id == turn.thread_id and not row.answers
-    is_app = message.sender.is_bot and not message.is_incident
+    is_app = message.sender.is_bot and not (message.is_incident and turn.is_incident)
     return here and not is_app and not message.attachments and not message.is_scheduled
 
 

@@ -186,10 +186,14 @@ def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
 
 
 class Steering:
-    """The inbox of a turn's run: `on` if the run has one, `offered` if it has ever contained a message."""
+    """The inbox of a turn's run: `on` if the run has one, `offered` if it has ever contained a message.
 
-    def __init__(self, scope: RunScope, hooks: Sequence[RunHooks], *, on: bool) -> None:
-        self.on = on and accepts_steering(scope.turn)
+    `by_people`: people's messages may join. New alerts of the incident on which the run works always may.
+    """
+
+    def __init__(self, scope: RunScope, hooks: Sequence[RunHooks], *, by_people: bool) -> None:
+        self.on = (by_people or scope.turn.is_incident) and accepts_steering(scope.turn)
+        self._by_people = by_people
         self.offered = False
         self._uploader = scope.uploader
         self._db = scope.core.db
@@ -228,7 +232,8 @@ class Steering:
     async def load_waiting(self) -> float:
         """Load the waiting messages. Return the seconds until more become eligible (0.0: none)."""
         turn, now = self._uploader.turn, self._uploader.clock.now()
-        behind = await self._db.transact(load_steerable, turn, now, partial(self._view.may_steer, turn))
+        others = (partial(self._view.may_steer, turn),) if self._by_people else ()
+        behind = await self._db.transact(load_steerable, turn, now, *others)
         self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
         self._known |= self._waiting
         return behind.more

@@ -63,7 +63,7 @@ class RunSession:
 
     `show` is called after each change, with a function that returns what the run shows, and whether its last
     text has only grown; `start_limiter` limits the creation of runs; `roles` are the author's; `features`
-    make the hooks of the run; with `steers`, messages may join the run by `steering`.
+    make the hooks of the run; with `steers`, people's messages may join the run by `steering`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RunSession:
         self._mask = core.mask_secrets
         self._runs = TurnRuns(turn, core.runtime, core.db, core.clock, start_limiter)
         self._restarted = False
-        self.steering = Steering(scope, self._hooks, on=steers)
+        self.steering = Steering(scope, self._hooks, by_people=steers)
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
         # True while events arrive as they happen, false while those before a lost connection are repeated.
         self._is_live = False

@@ -114,6 +114,17 @@ async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
     assert (await db.transact(load_steerable, begun.turn, 102.0)).messages == ()
 
 
+async def test_alerts_join_only_the_run_that_earlier_ones_started(db: Database) -> None:
+    [accepted] = await accept(db, by_app("go", event="incident:1:5.0"))
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    await accept(db, by_app("more", event="incident:1:65.0"), by_ann("and I"))
+    found = await db.transact(load_steerable, begun.turn, 102.0)
+    assert [one.text for one in found.messages] == ["more"]
+    theirs = replace(begun.turn, messages=(replace(begun.turn.messages[0], event_id="e1", sender=ANN),))
+    assert (await db.transact(load_steerable, theirs, 102.0, lambda _: True)).messages == ()
+
+
 async def test_a_member_and_an_app_of_that_id_have_conversations_of_their_own(db: Database) -> None:
     policy = IsolationPolicy(Isolation.MEMBER)
     [mine, its] = await accept(db, replace(by_ann(), policy=policy), replace(by_app(), policy=policy))
