@@ -146,6 +146,10 @@ class OnCall:
         """
         return ()
 
+    async def list_on_call(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
+        """Return the people who are on call at a time (s), with "" for an unknown id on the account."""
+        return ()
+
     def list_people(self, account: str) -> Sequence[Mention]:
         """Return everyone whom `find_mentions` can return with an id."""
         return ()

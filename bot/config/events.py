@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, get_args
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from agent.config.types import Count, ManyIds, Secret, Section, Switch, Text, Timezone, Url
+from agent.config.types import Count, ManyIds, OneId, Secret, Section, Switch, Text, Timezone, Url
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -131,6 +131,9 @@ class EventWork(Section):
         "Find out what is wrong and how serious it is. Say what to do next.",
         description="Task for the agent.",
     )
+    agent: OneId | None = Field(
+        None, description="Custom agent that works on the incidents; null: the one that answers in the chat."
+    )
     per_hour: Count = Field(6, description="Maximum number of starts per hour in a chat.")
 
 
@@ -218,9 +221,9 @@ class EventsConfig(Section):
     )
     kept_days: Count = Field(7, ge=3, le=365, description="Days for which received events are stored.")
 
-    def has_route(self, source: str) -> bool:
-        """Return whether there is a route for a source."""
-        return any(route.takes(source) for route in self.routes)
+    def routes_of(self, source: str) -> Sequence[EventRoute]:
+        """Return the routes that are open to events of a source."""
+        return [route for route in self.routes if route.takes(source)]
 
     @field_validator("sources")
     @classmethod

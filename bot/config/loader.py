@@ -89,6 +89,11 @@ def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> 
         (("channels", one.name, "agent"), one.agent) for one in config.accounts
     ]
     places += [(("profiles", number, "agent"), one.agent) for number, one in enumerate(config.profiles)]
+    places += [
+        (("events", "routes", number, "work", "agent"), one.work.agent)
+        for number, one in enumerate(config.events.routes)
+        if one.work
+    ]
     for path, agent in places:
         if agent is not None and agent.strip().lower() not in agents:
             known = f"expected {join_words(agents)}, or create" if agents else "create"

@@ -47,6 +47,23 @@ async def test_the_person_on_call_is_mentioned(tmp_path: Path, name: str) -> Non
                 assert line == f"On call: {name}, @Bo"
 
 
+@pytest.mark.parametrize(("name", "told"), [("Ada Love", "assigned to Ada Love"), ("Cy", "was not assigned")])
+async def test_an_incident_is_assigned_to_the_person_on_call(tmp_path: Path, name: str, told: str) -> None:
+    async with TelegramEmulator.serve(limits=False) as emulator:
+        chat = emulator.people.make_group("ops")
+        text = config(emulator, to_chat(chat, ", oncall: team")) + ONCALL % (4001, 4002, f"['{name}']")
+        async with world(tmp_path, extra=text) as service:
+            assert await send(service, alertmanager("a firing 10")) == 202
+            await seen(emulator, chat)
+            emulator.people.says("/incident 1 assign oncall", chat=chat)
+            found = await seen(emulator, chat, lambda found: len(found) == 3)
+            assert told in found[2]["text"]
+            if name == "Ada Love":
+                found = await seen(emulator, chat, lambda found: "Assigned to" in found[0]["text"])
+                assert "Assigned to Ada Love" in found[0]["text"]
+                assert "Acknowledged" not in found[0]["text"]
+
+
 def test_a_route_names_a_schedule_that_exists() -> None:
     with pytest.raises(ValueError, match="there is no on-call schedule team"):
         Config.model_validate({"events": {"routes": [{"account": "web", "chat": "1", "oncall": "team"}]}})

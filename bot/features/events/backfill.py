@@ -30,8 +30,8 @@ _ACTIONS: Final = {"unresolved": "unresolved", "resolved": "resolved", "ignored"
 
 def backfill_command(name: str, home: Path | None, file: Path | None, *, hours: float) -> int:
     """Fetch undelivered events of a source and return the exit code. Raises ConfigErrors and StartError."""
-    service, events, source = open_source(name, home, file)
-    config = events.sources[name]
+    service, whole, source = open_source(name, home, file)
+    config = whole.events.sources[name]
     fetch = _FETCHERS.get(config.type)
     if fetch is None:
         needing = " and ".join(_FETCHERS)

@@ -35,7 +35,8 @@ DELIVER_AGAIN = sql("UPDATE turns SET state = 'delivering', error = '', finished
 # Find the card of a chat that was delivered last.
 LAST_CARD = sql(
     """SELECT p.state, p.category FROM incidents i JOIN parts p ON p.turn_id = i.card_turn AND p.position = 0
-    WHERE i.account = :account AND i.chat = :chat AND i.topic = :topic ORDER BY p.updated_at DESC LIMIT 1"""
+    WHERE i.account = :account AND i.chat = :chat AND i.topic = :topic AND p.updated_at >= :since
+    ORDER BY p.updated_at DESC LIMIT 1"""
 )
 FIND_OPEN_CARD = sql(f"SELECT 1 FROM turns WHERE id = :turn AND state IN {OPEN}")
 
@@ -94,10 +95,17 @@ def place_below(card: str, incident: Incident, *, in_thread: bool) -> ReplyAddre
     return replace(incident.address, reply_to=card, topic=topic)
 
 
-def find_undelivered(connection: Connection, account: str, chat: str, topic: str) -> str | None:
-    """Return why the newest card of a chat could not be posted (a `DeliveryCategory`); None if it was."""
-    row = connection.execute(LAST_CARD, {"account": account, "chat": chat, "topic": topic}).first()
-    return row.category if row and row.state == PartState.UNDELIVERED.value else None
+def find_outcome(
+    connection: Connection, account: str, chat: str, topic: str, since: float = 0.0
+) -> str | None:
+    """Return why the newest card of a chat since a time (s) could not be posted (a `DeliveryCategory`), "" if
+    it was posted, or None if there is none or its delivery has not ended.
+    """
+    where = {"account": account, "chat": chat, "topic": topic, "since": since}
+    row = connection.execute(LAST_CARD, where).first()
+    if row is None or row.state not in (PartState.UNDELIVERED.value, PartState.FINAL.value):
+        return None
+    return str(row.category or "unknown") if row.state == PartState.UNDELIVERED.value else ""
 
 
 def _open_conversation(

@@ -220,11 +220,19 @@ def _assign(incident: Incident, actor: Actor) -> Incident:
 DECISIONS: Final[Mapping[str, Decision]] = {
     "ack": _take(Status.ACKNOWLEDGED),
     "assign": _assign,
+    "assign oncall": lambda incident, actor: replace(
+        incident, assignee=actor.person, assignee_name=actor.name
+    ),
     "pause": lambda incident, _actor: replace(incident, is_paused=True),
     "resume": lambda incident, _actor: replace(incident, is_paused=False),
     "resolve": _take(Status.RESOLVED),
     "complete": _take(Status.RESOLVED),
     "reopen": _take(None),
 }
-RECORDED_AS: Final = {"assign": "assigned", "pause": "paused", "resume": "resumed"}
+RECORDED_AS: Final = {
+    "assign": "assigned",
+    "assign oncall": "assigned",
+    "pause": "paused",
+    "resume": "resumed",
+}
 """Kinds of changes by decision; other decisions are recorded as the new state."""

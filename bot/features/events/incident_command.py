@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from bot.commands.ask import prepare_handoff, start_handoff
@@ -39,6 +40,7 @@ LISTED: Final = 15
 TASKS: Final = {"ask": "", "summary": "/incident-timeline "}
 """Actions that start the agent, with the skill that it uses."""
 MERGE: Final = "merge"
+ON_CALL: Final = "oncall"
 SILENCE: Final = "silence"
 NUMBERED: Final = (MERGE, SILENCE)
 """Actions with a number after them."""
@@ -66,7 +68,7 @@ async def run_incident(call: Invocation) -> Result:
 def _is_known(words: Sequence[str]) -> bool:
     """Return whether the words after an incident's number are an action."""
     if len(words) == 2:
-        return words[0] in NUMBERED and number_in(words[1:]) > 0
+        return (words[0] in NUMBERED and number_in(words[1:]) > 0) or " ".join(words) in DECISIONS
     return len(words) < 2 and words[:1] != [MERGE] and (words or [""])[0] in _HANDLERS
 
 
@@ -86,6 +88,8 @@ async def _history(call: Invocation, incident: Incident) -> str:
 
 async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
     core, texts, action = call.core, call.texts, words[0]
+    if len(words) > 1:
+        return await _assign_on_call(call, incident)
     timings, author = core.part(EventReceiver).find_timings(), author_of(call.turn)
     after = await core.db.transact(decide_incident, incident.id, action, author, timings, core.clock.now())
     core.part(IncidentCards).wake()
@@ -96,6 +100,21 @@ async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) ->
     elif action in ("pause", "resume"):
         state = "incident_paused" if shown.is_paused else "incident_resumed"
     return Result(texts(key, number=shown.id, state=texts(state)))
+
+
+async def _assign_on_call(call: Invocation, incident: Incident) -> Result:
+    """Assign an incident to the person on call, which does not acknowledge it."""
+    core, texts, address = call.core, call.texts, incident.address
+    people = await core.on_call.list_on_call(incident.oncall, address.account, core.clock.now())
+    found = next((one for one in people if one.id), None)
+    if found is None:
+        return Result(texts("incident_nobody_on_call", number=incident.id), refused=True)
+    platform, author = core.account(address.account).platform, author_of(call.turn)
+    holder = replace(author, person=f"{platform}:{found.id}", name=found.name)
+    timings, now = core.part(EventReceiver).find_timings(), core.clock.now()
+    await core.db.transact(decide_incident, incident.id, f"assign {ON_CALL}", holder, timings, now)
+    core.part(IncidentCards).wake()
+    return Result(texts("incident_assigned_on_call", number=incident.id, name=quoted(found.name)))
 
 
 async def _merge(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:

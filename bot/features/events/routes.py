@@ -67,7 +67,7 @@ async def list_event_sources(services: Services) -> EventSources:
             name=name,
             type=source.kind.name,
             path=f"/events/{name}",
-            has_route=config.has_route(name),
+            has_route=bool(config.routes_of(name)),
             last=last[name][0] if name in last else None,
             deliveries=last[name][1] if name in last else 0,
             unauthorized=receiver.activity_of(name).outcomes["unauthorized"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -18,15 +18,17 @@ from bot.cli.common import bearer_headers, configuration, error_detail, home_fol
 from bot.cli.doctor import Finding
 from bot.cli.doctor.network import open_engine
 from bot.config import Config
-from bot.config.events import EventsConfig
+from bot.config.events import EventRoute, EventsConfig
 from bot.errors import StartError
-from bot.features.events.card_store import find_undelivered
+from bot.features.events.card_store import find_outcome
 from bot.features.events.receiver import Source, make_source
 from bot.features.events.sources.base import EventRequest
 from bot.store.connection import SqlAlchemyConnection
 
 SOURCES = "/api/events/sources"
 SECONDS = 10.0
+CARD_SECONDS = 10.0
+"""Seconds in which a test event waits for its card."""
 REPLAY_SECONDS = 600.0
 HOUR = 3_600.0
 CLOCK_OFF = 60.0
@@ -62,13 +64,25 @@ def try_command(name: str, home: Path | None, file: Path | None, *, resolve: boo
 
     Raises ConfigErrors and StartError.
     """
-    service, events, source = open_source(name, home, file)
+    service, config, source = open_source(name, home, file)
     now = time.time()
     sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
     send_event(service, source, sample)
-    missing = "but no route takes its events; add one under events.routes"
-    where = "check the chat of its route" if events.has_route(name) else missing
-    print(f"The service accepted the test event of {name}; {where}.")
+    accepted, routes = f"The service accepted the test event of {name}", config.events.routes_of(name)
+    if not routes:
+        print(f"{accepted}, but no route takes its events; add one under events.routes.")
+        return 0
+    until = now + CARD_SECONDS
+    while time.time() < until:
+        for route, outcome in _find_outcomes(config, routes, home_folder(home), now):
+            where = f"the chat {route.chat} of {route.account}"
+            if outcome == "":
+                print(f"{accepted}, and its card is in {where}.")
+                return 0
+            if outcome is not None:
+                raise StartError(f"the card could not be posted in {where}; {_remedy(outcome)}")
+        time.sleep(0.2)
+    print(f"{accepted}; check the chat of its route.")
     return 0
 
 
@@ -84,18 +98,18 @@ def replay_command(name: str, home: Path | None, file: Path | None, *, hours: fl
     return 0
 
 
-def open_source(
-    name: str, home: Path | None, file: Path | None
-) -> tuple[RunningService, EventsConfig, Source]:
-    """Return the running service, and a source of its configuration. Raises ConfigErrors and StartError."""
+def open_source(name: str, home: Path | None, file: Path | None) -> tuple[RunningService, Config, Source]:
+    """Return the running service, its configuration, and a source of it. Raises ConfigErrors, StartError."""
     folder = home_folder(home)
     service = connect_service(folder)
     running = Path(service.config) if service.config else None
-    events = configuration(file or running, folder).config.events
-    if name not in events.sources:
-        known = ", ".join(events.sources) or "none"
-        raise StartError(f"the configuration has no event source {name}; known: {known}")
-    return service, events, make_source(name, events.sources[name])
+    config = configuration(file or running, folder).config
+    sources = config.events.sources
+    if name not in sources:
+        raise StartError(
+            f"the configuration has no event source {name}; known: {', '.join(sources) or 'none'}"
+        )
+    return service, config, make_source(name, sources[name])
 
 
 def send_event(service: RunningService, source: Source, request: EventRequest) -> None:
@@ -126,7 +140,7 @@ def check_home(folder: Path) -> Iterator[Finding]:
 def check_routes(events: EventsConfig) -> Iterator[Finding]:
     """Report the sources whose events no route takes."""
     for name in events.sources:
-        if events.has_route(name):
+        if events.routes_of(name):
             yield Finding(True, f"events: {name} has a route")
         else:
             yield Finding(None, f"events: no route takes events of {name}; add one under events.routes")
@@ -134,16 +148,26 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
 
 def check_cards(config: Config, home: Path) -> Iterator[Finding]:
     """Report the routes whose newest card could not be posted."""
+    for route, outcome in _find_outcomes(config, config.events.routes, home):
+        if outcome:
+            text = f"events: the newest card for the chat {route.chat} of {route.account} was not posted"
+            yield Finding(False, f"{text}; {_remedy(outcome)}")
+
+
+def _find_outcomes(
+    config: Config, routes: Sequence[EventRoute], home: Path, since: float = 0.0
+) -> Iterator[tuple[EventRoute, str | None]]:
+    """Yield a route for each chat, with the outcome of its newest card since a time (s)."""
     url = config.database.url.get_secret_value() if config.database.url else ""
-    places = dict.fromkeys((route.account, route.chat, route.topic or "") for route in config.events.routes)
+    places = {(route.account, route.chat, route.topic or ""): route for route in routes}
     # The checks of the database report why it can't be read.
     with suppress(DatabaseError, ArgumentError, ModuleNotFoundError), open_engine(url, home).connect() as one:
-        for account, chat, topic in places:
-            reason = find_undelivered(SqlAlchemyConnection(one), account, chat, topic)
-            if reason is not None:
-                remedy = REMEDIES.get(reason, f"look for delivery_failed in the log (reason: {reason})")
-                text = f"events: the newest card for the chat {chat} of {account} was not posted; {remedy}"
-                yield Finding(False, text)
+        for place, route in places.items():
+            yield route, find_outcome(SqlAlchemyConnection(one), *place, since)
+
+
+def _remedy(reason: str) -> str:
+    return REMEDIES.get(reason, f"look for delivery_failed in the log (reason: {reason})")
 
 
 def check_requests(source: Mapping[str, Any]) -> Iterator[Finding]:

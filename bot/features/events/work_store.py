@@ -18,8 +18,11 @@ _BY_EVENTS: Final = f"""t.kind = 'chat' AND EXISTS (SELECT 1 FROM inbound i WHER
     AND i.turn_id > 0 AND i.event_id LIKE '{INCIDENT_EVENT}%')"""
 # Mark the work on an incident as started, unless another process has started it.
 MARK_STARTED = sql("UPDATE incidents SET work_at = 0 WHERE id = :id AND work_at = :work_at RETURNING id")
-# Update a conversation in which the agent starts.
-USE_CONVERSATION = sql("UPDATE conversations SET active_at = :now WHERE id = :id RETURNING thread_id")
+# Update a conversation in which the agent starts. An agent that somebody chose there stays.
+USE_CONVERSATION = sql(
+    """UPDATE conversations SET active_at = :now, agent = CASE agent WHEN '' THEN :agent ELSE agent END
+    WHERE id = :id RETURNING thread_id"""
+)
 # Add a message to the turn of events that waits in a conversation.
 JOIN_WAITING = sql(
     f"""UPDATE turns SET size = size + 1 WHERE state = 'accepted' AND id = (SELECT MAX(t.id) FROM turns t
@@ -68,7 +71,8 @@ def start_work(
         if starts >= work.per_hour + int(connection.execute(IS_AT_WORK, here).first() is not None):
             return None
         address = place_below(card.platform_id, incident, in_thread=in_thread)
-        thread = connection.execute(USE_CONVERSATION, {**here, "now": now}).scalar_one()
+        use = {**here, "now": now, "agent": work.agent or ""}
+        thread = connection.execute(USE_CONVERSATION, use).scalar_one()
         of = incident.conversation, TurnKind.CHAT, address, platform, thread
         turn = open_turn(connection, *of, now, model=model)
     account, event = incident.address.account, f"{INCIDENT_EVENT}{incident.id}:{incident.work_at}"

@@ -127,10 +127,14 @@ class OnCallSchedules(OnCall):
 
     async def find_mentions(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
         """Return the people whom a message mentions; see `OnCall`."""
+        people = await self.list_on_call(schedule, account, at)
+        return people if any(one.id for one in people) else [*people, *self._list_admins(account)]
+
+    async def list_on_call(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
+        """Return the people on call; see `OnCall`."""
         is_known = schedule in self._core.config.oncall.schedules
         found = (await self.find_reading(schedule)).find_periods(at) if is_known else None
-        people = self._mention(found[1].holders if found else (), account)
-        return people if any(one.id for one in people) else [*people, *self._list_admins(account)]
+        return self._mention(found[1].holders if found else (), account)
 
     def list_people(self, account: str) -> Sequence[Mention]:
         """Return the people who have an id on an account, and its admins and owners."""

@@ -38,8 +38,10 @@ events:
     alerts: {type: alertmanager, secrets: t0ken-of-alerts}
     ci: {type: github, secrets: [0ld-s3cret, n3w-s3cret]}
     hooks: {type: generic, auth: standard-webhooks, secrets: whsec_YSBrZXkgb2YgMjQgYnl0ZXMsIG9yIHNv}
+    lost: {type: alertmanager, secrets: t0ken-of-alerts}
   routes:
     - {source: [alerts, ci], account: telegram, chat: 'CHAT'}
+    - {source: lost, account: telegram, chat: '-7'}
 """
 
 
@@ -72,10 +74,14 @@ async def test_sources_are_tried_and_listed(tmp_path: Path, capsys: pytest.Captu
             await service.ready(60)
             for source in ("alerts", "ci"):
                 assert await send(home, source) == 0
+                assert f"and its card is in the chat {chat} of telegram" in capsys.readouterr().out
+            told = "could not be posted in the chat -7 of telegram; it does not exist"
+            with pytest.raises(StartError, match=told):
+                await send(home, "lost")
             assert await send(home, "alerts", resolve=True) == 0
             assert await send(home, "hooks") == 0
             assert "no route takes its events" in capsys.readouterr().out
-            with pytest.raises(StartError, match="known: alerts, ci, hooks"):
+            with pytest.raises(StartError, match="known: alerts, ci, hooks, lost"):
                 await send(home, "nobody")
             assert await asyncio.to_thread(list_command, home, None) == 0
             listed = capsys.readouterr().out.splitlines()
@@ -83,6 +89,7 @@ async def test_sources_are_tried_and_listed(tmp_path: Path, capsys: pytest.Captu
                 ["alerts", "alertmanager"],
                 ["ci", "github"],
                 ["hooks", "generic"],
+                ["lost", "alertmanager"],
             ]
             assert "/events/alerts  last" in listed[0]
             assert listed[2].endswith(", no route")

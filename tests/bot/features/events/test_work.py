@@ -74,6 +74,22 @@ async def test_every_source_works_as_a_member_in_the_chat_of_its_route(
         assert {role_of("alerts", chat + 1), role_of("other", chat)} == {Role.STRANGER}
 
 
+async def test_the_agent_of_a_route_works_on_its_incidents(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    (tmp_path / "agents" / "ops").mkdir(parents=True)
+    (tmp_path / "agents" / "ops" / "config.yaml").write_text("description: Looks into alerts\n")
+    chat = emulator.people.make_group("ops")
+    routed = to_chat(chat, ", work: {task: Look into it., agent: ops}")
+    async with world(tmp_path, extra=config(emulator, routed)) as service:
+        assert await send(service, alertmanager("a firing 10")) == 202
+        await seen(emulator, chat, lambda found: len(found) == 2 and "Look" in found[1]["text"])
+        used = "SELECT agent FROM turns WHERE kind = 'chat'"
+        assert await service.service.db.schema(lambda one: one.exec_driver_sql(used).scalars().all()) == [
+            "ops"
+        ]
+
+
 async def test_what_ends_within_the_burst_starts_nothing(
     tmp_path: Path, emulator: TelegramEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
