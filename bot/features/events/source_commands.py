@@ -147,7 +147,11 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
 
 
 def check_cards(config: Config, home: Path) -> Iterator[Finding]:
-    """Report the routes whose newest card could not be posted."""
+    """Report the routes whose account is disabled, or whose newest card could not be posted."""
+    accounts = {route.account for route in config.events.routes}
+    for account in sorted(one for one in accounts if not config.channels[one].enabled):
+        remedy = f"enable it under channels.{account}, or correct events.routes"
+        yield Finding(False, f"events: the account {account} of a route is disabled; {remedy}")
     for route, outcome in _find_outcomes(config, config.events.routes, home):
         if outcome:
             text = f"events: the newest card for the chat {route.chat} of {route.account} was not posted"

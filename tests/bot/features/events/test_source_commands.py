@@ -187,6 +187,9 @@ async def test_a_route_to_a_chat_in_which_the_bot_cannot_write_is_reported(
         " not in it; correct events.routes, or add the bot",
     )
     assert [*check_cards(loaded, tmp_path / "empty")] == []
+    channels = {"telegram": loaded.channels["telegram"].model_copy(update={"enabled": False})}
+    (finding,) = check_cards(loaded.model_copy(update={"channels": channels}), tmp_path / "empty")
+    assert finding.text.startswith("events: the account telegram of a route is disabled")
 
 
 def test_a_source_without_a_route_is_reported() -> None:
