@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.features.events.card_store import find_undelivered, show_card
+from bot.features.events.card_store import find_outcome, show_card
 from bot.features.events.incident import Incident
 from bot.features.events.work_store import start_work
 from bot.store import Database
@@ -96,8 +96,9 @@ async def test_at_most_one_turn_beyond_the_limit(work: Work) -> None:
 
 async def test_a_card_that_could_not_be_posted(work: Work) -> None:
     place = ("slack", "C1", "")
-    assert await work.chat.db.transact(find_undelivered, *place) is None
+    assert await work.chat.db.transact(find_outcome, *place) is None
     await work.fires(100.0, "a firing 10")
-    assert await work.chat.db.transact(find_undelivered, *place) is None
+    assert await work.chat.db.transact(find_outcome, *place) == "", "it was posted"
+    assert await work.chat.db.transact(find_outcome, *place, 101.0) is None, "there is no newer one"
     await work.run("UPDATE parts SET state = 'undelivered', category = 'permission'")
-    assert await work.chat.db.transact(find_undelivered, *place) == "permission"
+    assert await work.chat.db.transact(find_outcome, *place) == "permission"
