@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -280,7 +280,7 @@ class LeadAgent:
             subagents_model=model,
             subagent_models={name: one.models for name, one in delegates.items() if one},
             briefing=SubagentBriefing(skills),
-            skills=_scope_of(skills, config.skills) if switches.allowed_skills else None,
+            skills=SkillScope(config.skills.container_path, skills) if switches.allowed_skills else None,
             tools=tools,
             config_file=self._source.config_file,
             today=self._today,
@@ -366,16 +366,8 @@ class LeadAgent:
 
 
 def _visible_skills(wanted: _GraphKey, profile: CustomAgent | None) -> Sequence[Skill]:
-    names = None if profile is None else profile.skills
-    return [
-        one
-        for one in wanted.skills.skills
-        if (names is None or one.name in names) and wanted.options.allows_skill(one.name)
-    ]
-
-
-def _scope_of(skills: Sequence[Skill], config: SkillsConfig) -> SkillScope:
-    return SkillScope(config.container_path, tuple(str(PurePosixPath(one.path).parent) for one in skills))
+    names, allows = None if profile is None else profile.skills, wanted.options.allows_skill
+    return [one for one in wanted.skills.skills if (names is None or one.name in names) and allows(one.name)]
 
 
 def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunOptions:

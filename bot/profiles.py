@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 """Places, the least specific first."""
@@ -26,36 +25,26 @@ MAX_INSTRUCTIONS: Final = 2_000
 """Maximum length of instructions (characters)."""
 
 
-class Combination(Enum):
-    """Values that take effect: those of the most specific place, of the most specific place for each of
-    account, chat and person, or of all places.
-    """
-
-    NEAREST = auto()
-    PER_SCOPE = auto()
-    ALL = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Declaration of a setting, whose values are words or one text.
+    """Declaration of a setting. A value is one of `words` or matches `pattern`, of which `example` is one.
 
-    A word is one of `words` or matches `pattern`, of which `example` is one. With `is_list`, several words
-    are possible, and if a turn has several people, the values for each of them apply.
+    `combine`: which values take effect, those of the nearest (most specific) place, of the nearest place for
+    each of account, chat and person, or of all places. With `is_list`, several values are
+    possible, and if a turn has several people, the values for each of them apply.
     """
 
     name: str
     words: tuple[str, ...] = ()
     pattern: str = ""
     example: str = ""
-    combination: Combination = Combination.NEAREST
+    combine: Literal["nearest", "scope", "all"] = "nearest"
     is_list: bool = False
-    is_text: bool = False
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the values in a text. Raises ValueError with the first one that is not possible."""
-        words = [text.strip()] if self.is_text else re.split(r"[\s,]+", text.strip())
-        return self.check(words)
+        is_text = self.combine == "all" and not self.is_list
+        return self.check([text.strip()] if is_text else re.split(r"[\s,]+", text.strip()))
 
     def check(self, values: Sequence[str]) -> tuple[str, ...]:
         """Return the values. Raises ValueError with the first one that is not possible."""
@@ -66,50 +55,27 @@ class Setting:
         return tuple(dict.fromkeys(values))
 
     @property
-    def options(self) -> tuple[str, ...]:
+    def options(self) -> list[str]:
         """Return the possible words, and the example of a pattern."""
-        default = () if self.combination is Combination.ALL else (DEFAULT,)
-        return (*self.words, *((self.example,) if self.example else ()), *default)
+        return [*self.words, *filter(None, [self.example]), *([] if self.combine == "all" else [DEFAULT])]
 
 
-_NAME = r"\S{1,128}"
-_ENTRY = r"[a-z][a-z0-9_-]{0,31}:\S{1,200}"
-_COUNT = r"\d{1,9}k?"
-SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Setting("agent", pattern=_NAME),
-            Setting("model", pattern=_NAME),
-            Setting("busy", ("queue", "interrupt", "steer", "reject")),
-            Setting("mention", (ON, OFF)),
-            Setting("steer", (REQUESTER, ADMINS, MEMBERS), _ENTRY, "platform:id", is_list=True),
-            Setting(
-                "approvers",
-                (REQUESTER, ADMINS, OTHERS, MEMBERS),
-                _ENTRY,
-                "platform:id",
-                is_list=True,
-            ),
-            Setting("messages_per_hour", pattern=_COUNT, example="20", combination=Combination.PER_SCOPE),
-            Setting("tokens_per_day", pattern=_COUNT, example="100k", combination=Combination.PER_SCOPE),
-            Setting("skills", pattern=_NAME, example="pdf-*", is_list=True),
-            Setting(
-                "denied_tools",
-                pattern=_NAME,
-                example="web_*",
-                combination=Combination.ALL,
-                is_list=True,
-            ),
-            Setting(
-                "instructions",
-                pattern=rf".{{1,{MAX_INSTRUCTIONS}}}",
-                combination=Combination.ALL,
-                is_text=True,
-            ),
-        )
-    }
+_NAME, _COUNT, _ENTRY = r"\S{1,128}", r"\d{1,9}k?", r"[a-z][a-z0-9_-]{0,31}:\S{1,200}"
+_TEXT = rf".{{1,{MAX_INSTRUCTIONS}}}"
+_ALL = (
+    Setting("agent", pattern=_NAME),
+    Setting("model", pattern=_NAME),
+    Setting("busy", ("queue", "interrupt", "steer", "reject")),
+    Setting("mention", (ON, OFF)),
+    Setting("steer", (REQUESTER, ADMINS, MEMBERS), _ENTRY, "platform:id", is_list=True),
+    Setting("approvers", (REQUESTER, ADMINS, OTHERS, MEMBERS), _ENTRY, "platform:id", is_list=True),
+    Setting("messages_per_hour", pattern=_COUNT, example="20", combine="scope"),
+    Setting("tokens_per_day", pattern=_COUNT, example="100k", combine="scope"),
+    Setting("skills", pattern=_NAME, example="pdf-*", is_list=True),
+    Setting("denied_tools", pattern=_NAME, example="web_*", combine="all", is_list=True),
+    Setting("instructions", pattern=_TEXT, combine="all"),
 )
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType({one.name: one for one in _ALL})
 """All settings by name, in the order in which they are shown."""
 
 
@@ -141,24 +107,21 @@ class PlacedSettings:
 
     @property
     def specificity(self) -> tuple[int, int]:
-        """Return the sort key: the most specific level, and the number of levels. The platform does not
-        count beside an account or person, which belong to one.
+        """Return the sort key: the most specific level (0 for everywhere), and the number of levels. The
+        platform does not count beside an account or person, which belong to one.
         """
-        at = self.place
-        given = [number for number, level in enumerate(LEVELS) if getattr(at, level)]
-        implied = bool(at.platform and (at.account or at.person))
-        return max(given, default=-1), len(given) - implied
+        given = [number for number, level in enumerate(LEVELS, 1) if getattr(self.place, level)]
+        implied = bool(self.place.platform and (self.place.account or self.place.person))
+        return max(given, default=0), len(given) - implied
 
     @property
     def level(self) -> str:
         """Return the most specific level, or "" for settings that apply everywhere."""
-        number = self.specificity[0]
-        return LEVELS[number] if number >= 0 else ""
+        return ("", *LEVELS)[self.specificity[0]]
 
     def covers(self, place: TurnPlace) -> bool:
         """Return whether the settings apply at a place."""
-        given = [(getattr(self.place, level), getattr(place, level)) for level in LEVELS]
-        return all(not wanted or wanted == actual for wanted, actual in given)
+        return all(getattr(self.place, level) in ("", getattr(place, level)) for level in LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +180,6 @@ def resolve_profile(settings: Iterable[PlacedSettings], place: TurnPlace) -> Pro
     for one in covering:
         for name, values in one.values.items():
             known = found.setdefault(name, {})
-            slots = {Combination.PER_SCOPE: SCOPES.get(one.level, "account"), Combination.ALL: len(known)}
-            known[slots.get(SETTINGS[name].combination, "")] = EffectiveSetting(values, one.origin, one.level)
+            slots = {"nearest": "", "scope": SCOPES.get(one.level, "account"), "all": len(known)}
+            known[slots[SETTINGS[name].combine]] = EffectiveSetting(values, one.origin, one.level)
     return Profile({name: tuple(known.values()) for name, known in found.items()})

@@ -187,6 +187,11 @@ class Turn:
     error: str = ""
 
     @property
+    def people(self) -> list[Sender]:
+        """Return the authors of the messages, and those of the work that they continue."""
+        return [*(message.sender for message in self.messages), *self.askers]
+
+    @property
     def is_scheduled(self) -> bool:
         """Return whether a scheduled run started the turn."""
         return any(message.is_scheduled for message in self.messages)
@@ -212,8 +217,7 @@ def turn_author(turn: Turn) -> str:
     If several people wrote, the author is the last of them. An answer to a question belongs to the person who
     asked for the work, not to the one who answers.
     """
-    people = [*(message.sender for message in turn.messages), *turn.askers]
-    return person_of(turn.platform, people[-1]) if people else ""
+    return person_of(turn.platform, turn.people[-1]) if turn.people else ""
 
 
 def thread_message_id(turn: int, number: int) -> str:

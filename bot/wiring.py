@@ -225,36 +225,30 @@ class AccountView:
     def profile_of(self, turn: Turn) -> Profile:
         """Return the effective settings of a turn: those of its author, and the lists of its other people."""
         chat, topic, author = turn.address.chat, turn.address.topic, turn_author(turn)
-        people = {person_of(turn.platform, message.sender) for message in turn.messages}
+        people = {person_of(turn.platform, one) for one in turn.people}
         others = [self.profile_at(chat, topic, one) for one in sorted(people - {author})]
         return self.profile_at(chat, topic, author).merged(others)
 
-    def entries_of(self, origin: Origin) -> frozenset[str]:
-        """Return the access entries of a person and MEMBERS, by which lists of people can name them; none for
-        an app or a person without access.
-        """
+    def names_of(self, origin: Origin) -> frozenset[str]:
+        """Return the words by which lists of people name a person; none for an app or without access."""
         if origin.sender.is_bot or not self.has_access(origin):
             return frozenset()
-        home = home_origin(origin.platform, origin.account, origin.sender)
-        return self.policy.entries_of(home) | {MEMBERS}
+        entries = self.policy.entries_of(home_origin(origin.platform, origin.account, origin.sender))
+        return entries | {MEMBERS} | ({ADMINS} if self.may(origin, Permission.DECIDE) else frozenset())
 
-    def approvals_for(self, origin: Origin) -> ApprovalRules:
-        """Return the rules for a person who decides in this chat."""
-        usual = APPROVERS[self.approvals.by]
-
-        def find_approvers(people: Sequence[Sender], topic: str) -> list[tuple[str, ...]]:
-            return self._lists_for(people, origin.chat, topic, "approvers", usual)
-
-        here_admins = self.approvals.here == "admins"
-        return ApprovalRules(find_approvers, self.entries_of(origin), here_admins, self.approvals.here_days)
-
-    def _lists_for(
-        self, people: Iterable[Sender], chat: str, topic: str, name: str, usual: tuple[str, ...]
+    def list_people(
+        self, name: str, usual: tuple[str, ...], chat: str, people: Iterable[Sender], topic: str
     ) -> list[tuple[str, ...]]:
-        """Return the values of a list for each of several people."""
+        """Return the values of a list (`usual` by default) for each of several people."""
         known = sorted({person_of(self.platform, one) for one in people} or {""})
         found = [self.profile_at(chat, topic, one).lists(name) for one in known]
         return [values for lists in found for values in lists or [usual]]
+
+    def approvals_for(self, origin: Origin) -> ApprovalRules:
+        """Return the rules for a person who decides in this chat."""
+        rules, names = self.approvals, self.names_of(origin) - {ADMINS}
+        find_approvers = partial(self.list_people, "approvers", APPROVERS[rules.by], origin.chat)
+        return ApprovalRules(find_approvers, names, rules.here == "admins", rules.here_days)
 
     def may_steer(self, turn: Turn, sender: Sender) -> bool:
         """Return whether a person may add a message to the run of a turn of other people.
@@ -263,22 +257,18 @@ class AccountView:
         """
         at, own = turn.address, self.profile_of(turn)
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender, at.topic)
-        both = own.merged([self.profile_for(origin)])
-        names = self.entries_of(origin) | ({ADMINS} if self.may(origin, Permission.DECIDE) else frozenset())
-        people = [*(message.sender for message in turn.messages), *turn.askers]
-        lists = self._lists_for(people, at.chat, at.topic, "steer", (REQUESTER,))
-        is_listed = all(not names.isdisjoint(one) for one in lists)
+        both, names = own.merged([self.profile_for(origin)]), self.names_of(origin)
+        allowed = self.list_people("steer", (REQUESTER,), at.chat, turn.people, at.topic)
         has_same = all(set(own.lists(name)) == set(both.lists(name)) for name in ("skills", "denied_tools"))
+        is_listed = all(not names.isdisjoint(one) for one in allowed)
         return is_listed and has_same and self.policy.role_of(origin) >= self.role_in(turn)
 
     def is_read(self, chat: str) -> bool:
         """Return whether messages of a chat are processed that don't address the bot."""
         place = TurnPlace(self.platform, self.name, chat)
-        return self.is_recorded(chat) or any(
-            one.values.get("mention") == (OFF,)
-            and replace(one, place=replace(one.place, topic="", person="")).covers(place)
-            for one in self._list_settings(place)
-        )
+        off = [one for one in self._list_settings(place) if one.values.get("mention") == (OFF,)]
+        anywhere = [replace(one, place=replace(one.place, topic="", person="")) for one in off]
+        return self.is_recorded(chat) or any(one.covers(place) for one in anywhere)
 
     def isolation_of(self, origin: Origin) -> IsolationPolicy:
         """Return the isolation policy for a message's chat."""

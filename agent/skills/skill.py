@@ -97,12 +97,10 @@ class SkillSet:
 
 @dataclass(frozen=True, slots=True)
 class SkillScope:
-    """The skills whose files an agent may open, by folder; `root` contains all skills. All paths are those of
-    the sandbox.
-    """
+    """The skills whose files an agent may open; `root` contains all skills in the sandbox."""
 
     root: str
-    folders: tuple[str, ...]
+    skills: Sequence[Skill]
 
     def permits(self, args: Mapping[str, Any]) -> bool:
         """Return whether a tool call's arguments contain no path of another skill.
@@ -112,11 +110,8 @@ class SkillScope:
         given = {name: value for name, value in args.items() if name not in _FILE_TEXTS}
         text = re.sub(r"/(?:\.?/)+", "/", json.dumps(given, ensure_ascii=False, default=str))
         paths = re.findall(rf"{re.escape(self.root)}(?![\w-])[\w./@+-]*", text)
-        return all(".." not in path and f"{path}/".startswith(self._prefixes) for path in paths)
-
-    @property
-    def _prefixes(self) -> tuple[str, ...]:
-        return tuple(f"{folder}/" for folder in self.folders)
+        folders = tuple(one.path.rpartition("/")[0] + "/" for one in self.skills)
+        return all(".." not in path and f"{path}/".startswith(folders) for path in paths)
 
 
 MAX_CHARACTERS = 24_000

@@ -120,11 +120,10 @@ class AccessPolicy:
         roles.
         """
         at = turn.address
-        people = [*(message.sender for message in turn.messages), *turn.askers]
         return min(
             (
                 self.role_of(Origin(at.account, turn.platform, at.chat, at.chat_kind, "", person))
-                for person in people
+                for person in turn.people
             ),
             default=Role.STRANGER,
         )
@@ -160,12 +159,10 @@ class AccessPolicy:
         return Role.STRANGER
 
     def entries_of(self, origin: Origin) -> frozenset[str]:
-        """Return the access entries of a person and their groups; an app has none."""
-        if origin.sender.is_bot:
-            return frozenset()
-        known = self._counts_as_everyone(origin.sender)
-        found = _person_entries(origin) | (_membership_entries(origin) if known else frozenset())
-        return frozenset(map(str, found))
+        """Return the access entries of a person and their groups."""
+        counts = self._counts_as_everyone(origin.sender)
+        groups = _membership_entries(origin) if counts else frozenset()
+        return frozenset(map(str, _person_entries(origin) | groups))
 
     def _counts_as_everyone(self, sender: Sender) -> bool:
         """Return whether rules for a chat or everyone include the sender; guests are excluded unless

@@ -50,6 +50,5 @@ def _home_account(turn: Turn) -> str:
     """Return the account on which a turn's author is known. For a person who signed in by a link it is the
     link's account, so that the agent has a single memory of each person.
     """
-    people = [*(message.sender for message in turn.messages), *turn.askers]
-    known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
+    known = turn.people[-1].account if turn.people and turn.platform in LOCAL_PLATFORMS else ""
     return known or turn.address.account

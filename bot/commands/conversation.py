@@ -131,9 +131,4 @@ def agent_of(call: Invocation, view: ConversationView | None) -> str:
 
 def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
     """Return the conversation's custom agent, or "" for the default one."""
-    return (view.agent if view else "") or find_account_agent(call)
-
-
-def find_account_agent(call: Invocation) -> str:
-    """Return the custom agent of the effective profile, or "" for none."""
-    return call.profile.get("agent")
+    return (view.agent if view else "") or call.profile.get("agent")

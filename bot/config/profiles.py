@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from agent.config.types import Int, ManyIds, OneId, Section, Switch, Text
-from bot.profiles import LEVELS, MAX_INSTRUCTIONS, OFF, ON, SETTINGS, Combination, PlacedSettings, TurnPlace
+from bot.profiles import LEVELS, MAX_INSTRUCTIONS, OFF, ON, SETTINGS, PlacedSettings, TurnPlace
 
 Limit = Annotated[Int, Field(ge=0, le=999_999_999)]
-Words = Annotated[tuple[Text, ...], ManyIds]
+Words = Annotated[tuple[Text, ...], Field(min_length=1), ManyIds]
 
 
 class ProfileRule(Section):
@@ -26,38 +26,17 @@ class ProfileRule(Section):
     busy: Literal["queue", "interrupt", "steer", "reject"] | None = Field(
         None, description="Handling of messages that arrive during a run."
     )
-    mention: Switch | None = Field(
-        None,
-        description="false: messages in groups start a turn without mentioning the bot or replying to it.",
-    )
-    steer: Words | None = Field(
-        None,
-        description="People who can add messages to a running answer to somebody else if `busy` is steer:"
-        " requester (nobody else), admins, members, or people and groups as in `access`.",
-    )
-    approvers: Words | None = Field(
-        None,
-        description="People who decide on tool calls: requester, admins, others (an admin other than the"
-        " person who asked), members, or people and groups as in `access`.",
-    )
-    messages_per_hour: Limit | None = Field(
-        None, description="Maximum number of answered messages per hour; 0: no limit."
-    )
-    tokens_per_day: Limit | None = Field(
-        None, description="Maximum number of tokens per day (UTC); 0: no limit."
-    )
-    skills: Annotated[Words, Field(min_length=1)] | None = Field(
-        None, description="Skills that the agent can use, with * for any text; none: no skill."
-    )
+    mention: Switch | None = Field(None, description="false: messages in groups need no mention of the bot.")
+    steer: Words | None = Field(None, description="People who can add messages to an answer to others.")
+    approvers: Words | None = Field(None, description="People who decide on tool calls.")
+    messages_per_hour: Limit | None = Field(None, description="Answered messages per hour; 0: no limit.")
+    tokens_per_day: Limit | None = Field(None, description="Tokens per day (UTC); 0: no limit.")
+    skills: Words | None = Field(None, description="Skills that the agent can use, with * for any text.")
     instructions: Text | None = Field(
-        None,
-        max_length=MAX_INSTRUCTIONS,
-        description="Instructions for the agent, in addition to those of other profiles.",
+        None, max_length=MAX_INSTRUCTIONS, description="Instructions, in addition to those of other profiles."
     )
-    denied_tools: Words = Field(
-        (),
-        description="Tools that the agent can't use, with * for any text, in addition to those of other"
-        " profiles.",
+    denied_tools: Words | None = Field(
+        None, description="Tools that the agent can't use, with * for any text; also those of other profiles."
     )
 
     @model_validator(mode="after")
@@ -69,28 +48,22 @@ class ProfileRule(Section):
         if not any((self.platform, self.account, self.person)):
             raise ValueError("a profile requires platform, account or person")
         for name, values in self.place_settings("").values.items():
-            setting = SETTINGS[name]
-            if self.topic and setting.combination is Combination.PER_SCOPE:
+            if self.topic and SETTINGS[name].combine == "scope":
                 raise ValueError(f"{name}: a limit applies to all topics of the chat; remove topic")
             try:
-                setting.check(values)
+                SETTINGS[name].check(values)
             except ValueError as error:
-                options = ", ".join(setting.options)
-                raise ValueError(f'{name}: unknown value "{error}"; expected one of {options}') from None
+                raise ValueError(f'{name}: unknown value "{error}"') from None
         return self
 
     def place_settings(self, origin: str) -> PlacedSettings:
         """Return the settings with the places where they apply."""
         place = TurnPlace(**{level: getattr(self, level) or "" for level in LEVELS})
-        given = {name: getattr(self, name, None) for name in SETTINGS}
-        return PlacedSettings(
-            origin,
-            place,
-            {name: _as_words(value) for name, value in given.items() if value not in (None, ())},
-        )
+        given = {name: getattr(self, name) for name in SETTINGS}
+        values = {name: _as_words(value) for name, value in given.items() if value is not None}
+        return PlacedSettings(origin, place, values)
 
 
-def _as_words(value: object) -> tuple[str, ...]:
-    if isinstance(value, tuple):
-        return value
-    return (((OFF, ON)[value] if isinstance(value, bool) else str(value)),)
+def _as_words(value: tuple[str, ...] | bool | int | str) -> tuple[str, ...]:
+    text = (OFF, ON)[value] if isinstance(value, bool) else str(value)
+    return value if isinstance(value, tuple) else (text,)

@@ -23,19 +23,14 @@ APPROVERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {REQUESTER: (REQUESTER, ADMINS), ADMINS: (ADMINS,), OTHERS: (OTHERS,)}
 )
 """Lists by value of `approvals.by`."""
-REFUSALS = (
-    "approval_foreign",
-    "approval_foreign_admins",
-    "approval_foreign_others",
-    "approval_foreign_listed",
-)
+REFUSALS = tuple(f"approval_foreign{end}" for end in ("", "_admins", "_others", "_listed"))
 """Text keys for people who may not decide: for each list, and for all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
     """Approval rules for a person. `approvers` returns who may decide on the work of people in a topic;
-    `entries` are the person's access entries. `here_admins`: only admins may approve a tool for a
+    `entries` are MEMBERS and the person's access entries. `here_admins`: only admins may approve a tool for a
     conversation; such an approval is valid for `here_days`.
     """
 
@@ -46,10 +41,8 @@ class ApprovalRules:
 
     def may_decide(self, approvers: Approvers, *, is_requester: bool, is_admin: bool) -> bool:
         """Check whether the person may decide."""
-        found = {*self.entries}
-        found |= {REQUESTER} if is_requester else set()
-        found |= {ADMINS} if is_admin else set()
-        found |= {OTHERS} if is_admin and not is_requester else set()
+        words = {REQUESTER: is_requester, ADMINS: is_admin, OTHERS: is_admin and not is_requester}
+        found = {*self.entries, *(word for word, applies in words.items() if applies)}
         return all(not found.isdisjoint(one) for one in approvers)
 
     def grant_ends(self, now: float, days: int) -> float:

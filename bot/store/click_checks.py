@@ -9,7 +9,7 @@ from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.approval_rules import refusal_of
 from bot.store.command_buttons import has_buttons
 from bot.store.connection import Connection
-from bot.store.interrupts import find_refusal, is_button_of, load_approval
+from bot.store.interrupts import decode_approval, find_refusal, is_button_of
 from bot.store.new_turn import FIND_EVENT
 from bot.store.routing import hold_conversation
 from bot.store.turns import COUNT_QUEUED
@@ -51,7 +51,7 @@ def _rejection(connection: Connection, admission: Admission, row: Any, queue_lim
         return admission.texts(refusal)
     if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
         return admission.texts("question_closed")
-    approval = load_approval(connection, row)
+    approval = decode_approval(row, connection)
     if approval is not None:
         decides = approval.decided_by(message, is_admin=is_admin, rules=rules)
         return None if decides else admission.texts(refusal_of(approval.approvers(rules)))

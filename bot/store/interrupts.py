@@ -195,21 +195,14 @@ STOP_INTERRUPT = sql(
 )
 
 
-def decode_approval(row: Any) -> Approval | None:
-    """Return a conversation's open approval without its topic, or None if there is none."""
+def decode_approval(row: Any, connection: Connection | None = None) -> Approval | None:
+    """Return a conversation's open approval, or None; without a connection, its topic is missing."""
     if not row.question or not row.decisions:
         return None
     askers, words = decode_senders(row.askers), decode_choices(row.decisions)
-    return Approval(askers, words, decode_grant_offer(row.remembered))
-
-
-def load_approval(connection: Connection, row: Any) -> Approval | None:
-    """Return a conversation's open approval, or None if there is none."""
-    approval = decode_approval(row)
-    if approval is None:
-        return None
-    address = connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one_or_none()
-    return replace(approval, topic=decode_address(address).topic if address else "")
+    address = connection and connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one_or_none()
+    topic = decode_address(address).topic if address else ""
+    return Approval(askers, words, decode_grant_offer(row.remembered), topic)
 
 
 def open_interrupt(
@@ -345,7 +338,7 @@ def find_refusal(
     origin = message.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
-    found = [approval for row in open_ones if (approval := load_approval(connection, row)) is not None]
+    found = [approval for row in open_ones if (approval := decode_approval(row, connection)) is not None]
     if not found or any(one.decided_by(message, is_admin=is_admin, rules=rules) for one in found):
         return ""
     return refusal_of(found[0].approvers(rules))
@@ -373,7 +366,7 @@ def decide_approval(
     if len(found) != 1:
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
-    approval, words = load_approval(connection, row), decode_choices(row.decisions)
+    approval, words = decode_approval(row, connection), decode_choices(row.decisions)
     if approval is None or is_group_itself(message.sender, command.address.chat, command.address.chat_kind):
         return DecisionOutcome.FOREIGN, 0
     is_requester = message.sender.key in {one.key for one in approval.askers}

@@ -16,7 +16,7 @@ from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import actor_of
 from bot.store.connection import Connection, decode_senders, sql
 from bot.store.conversations import find_thread, take_conversation
-from bot.store.interrupts import Approval, abandon_interrupt, load_approval
+from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
 from bot.store.quotations import first_words
 from bot.store.turns import REMEMBER_MESSAGE
 from bot.turn import INCIDENT_TOPIC, SCHEDULED_TOPIC
@@ -105,7 +105,7 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    approval = load_approval(connection, row)
+    approval = decode_approval(row, connection)
     askers = tuple(one.key for one in decode_senders(row.askers))
     return ConversationRoute(
         row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy, askers

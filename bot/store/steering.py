@@ -52,7 +52,7 @@ def load_steerable(
     the order. Messages by others than the turn's people join if they `may_steer`, and its tools that need no
     approval need none for them either.
     """
-    people = {one.key: one for one in (*(message.sender for message in turn.messages), *turn.askers)}
+    people = {one.key: one for one in turn.people}
 
     def is_allowed(sender: Sender) -> bool:
         if sender.key in people:

@@ -12,7 +12,13 @@ from llmock.pytest_plugin import LLMock
 
 from bot.app.service import BotService
 from bot.store.audit import list_audit_entries
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
+from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
+from tests.e2e.test_slack import PERSON
+from tests.e2e.test_slack import answered as slack_answered
+from tests.e2e.test_slack import config_text as slack_config
 from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until
@@ -167,3 +173,23 @@ async def test_a_chat_has_a_limit_of_its_own_and_another_after_a_reload(
         await team.stands("no token limit")
         team.mentions("three", ANN)
         await team.stands("Three.")
+
+
+async def test_a_channel_on_slack_needs_no_mention_where_it_is_set(tmp_path: Path) -> None:
+    """Who wrote is looked up although nobody records the channel, since groups of people are."""
+    async with SlackEmulator.serve() as emulator:
+        config = slack_config(emulator) + "profiles: [{account: slack, mention: false}]\n"
+        async with running(tmp_path, config) as service:
+            await until(lambda: service.accounts.state("slack").identity, 20.0, lambda: "not connected")
+            team = emulator.people.make_channel("team")
+            asked = emulator.people.says(
+                "[tokens=40] [every=0.05] one", user=PERSON, name="Ada", channel=team
+            )
+            [seen] = await slack_answered(emulator, team, lambda texts: "word40" in "".join(texts))
+            assert seen["thread_ts"] == asked.ts
+            [view] = await service.db.transact(list_conversations, "slack")
+            [turn] = await service.db.transact(list_turns, view.id)
+            assert [message.sender.name for message in turn.messages] == ["Ada"]
+            emulator.people.says("two", user="U0000002", channel=team, thread=asked.ts)
+            await slack_answered(emulator, team, lambda texts: texts[-1] == "two")
+            assert len(await service.db.transact(list_conversations, "slack")) == 1

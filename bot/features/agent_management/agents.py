@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.shared.schemas import AgentInfo
 from bot.access import Permission
-from bot.commands.conversation import agent_of, chosen_agent, find_account_agent
+from bot.commands.conversation import agent_of, chosen_agent
 from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.conversations import load_conversation, load_lane, set_agent
@@ -30,7 +30,7 @@ async def agent(call: Invocation) -> Result:
     if not call.words:
         return await _list_agents(call, offered)
     name = call.words[0].strip("`").lower()
-    fixed = find_account_agent(call)
+    fixed = call.profile.get("agent")
     if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
     # A runtime that lists no agents can't contradict the user.

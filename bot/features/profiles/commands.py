@@ -63,7 +63,7 @@ async def _read_change(
         )
     except ValueError as error:
         value, options = (*error.args, setting.options)[:2]
-        if setting.is_text:
+        if setting.name == "instructions":
             raise ValueError(call.texts("channel_too_long", most=MAX_INSTRUCTIONS)) from None
         names = _join(call, options)
         raise ValueError(call.texts("channel_unknown", value=quoted(value, 100), names=names)) from None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, Body, HTTPException, Query
+from pydantic import BaseModel
 
 from bot.access import Permission, Target
 from bot.features.profiles.chat_settings import ChatSettings
 from bot.features.profiles.commands import read_values
-from bot.profiles import SETTINGS
+from bot.profiles import SETTINGS, EffectiveSetting
 from bot.server.api.auth import By, Principal, audit_actor, check, requires
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
@@ -20,29 +20,15 @@ router = APIRouter(prefix="/api/profiles", tags=["profiles"])
 Account = Annotated[str, Query(max_length=32, description="Name of the account.")]
 Chat = Annotated[str, Query(min_length=1, max_length=256, description="Id of the chat on its platform.")]
 Topic = Annotated[str, Query(max_length=256, description="Topic in the chat.")]
+Values = Annotated[list[str], Body(embed=True, min_length=1, max_length=100)]
 Person = Annotated[str, Query(max_length=256, description="Person, as `platform:id`.")]
-
-
-class SettingValues(BaseModel):
-    """The new values of a setting."""
-
-    values: list[str] = Field(min_length=1, max_length=100)
-
-
-class EffectiveValue(BaseModel):
-    """An effective setting, what sets it, and the level of its place ("" for everywhere)."""
-
-    name: str
-    values: Sequence[str]
-    origin: str
-    level: str
 
 
 class ChatProfile(BaseModel):
     """The settings of a chat by name, and the effective ones; what is missing has its default."""
 
     settings: Mapping[str, Sequence[str]]
-    effective: list[EffectiveValue]
+    effective: Mapping[str, Sequence[EffectiveSetting]]
 
 
 @router.get("")
@@ -50,31 +36,28 @@ class ChatProfile(BaseModel):
 async def get_profile(
     services: Services, by: By, account: Account, chat: Chat, topic: Topic = "", person: Person = ""
 ) -> ChatProfile:
-    """Return the settings of a chat, and those that apply there, as `/why` does, to a person if given."""
+    """Return the settings of a chat, and those that apply there (to a person, if given) with their origins,
+    before choices of a conversation such as `/model`.
+    """
     own = _chat_settings(services, by, account).get(account, chat)
     profile = services.core.account(account).profile_at(chat, topic, person)
-    effective = [
-        EffectiveValue(name=name, values=one.values, origin=one.origin, level=one.level)
-        for name in SETTINGS
-        for one in profile.settings.get(name, ())
-    ]
-    return ChatProfile(settings=own, effective=effective)
+    return ChatProfile(settings=own, effective=profile.settings)
 
 
 @router.put("/{setting}", status_code=204)
 @requires(Permission.AGENT)
 async def put_setting(
-    setting: str, account: Account, chat: Chat, body: SettingValues, services: Services, by: By
+    setting: str, account: Account, chat: Chat, values: Values, services: Services, by: By
 ) -> None:
     """Set a setting of a chat, as `/channel` does (404: no such setting; 422: not a possible value)."""
     settings = _chat_settings(services, by, account)
     if setting not in SETTINGS:
         raise not_found("setting")
     try:
-        values = await read_values(services.core, setting, " ".join(body.values))
+        found = await read_values(services.core, setting, " ".join(values))
     except ValueError as error:
         raise HTTPException(422, f"values: unknown value: {error.args[0]}") from None
-    await settings.change(account, chat, setting, values, audit_actor(services, by))
+    await settings.change(account, chat, setting, found, audit_actor(services, by))
 
 
 @router.delete("/{setting}", status_code=204)

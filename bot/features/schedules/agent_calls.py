@@ -60,7 +60,7 @@ class SchedulePerson:
         access.
         """
         # As in `turn_author`: an answer to a question belongs to the person who asked for the work.
-        senders = [*(message.sender for message in turn.messages), *turn.askers]
+        senders = turn.people
         if not turn.messages or turn.is_scheduled or any(sender.is_bot for sender in senders):
             return None
         sender = senders[-1]

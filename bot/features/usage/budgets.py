@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from bot.access.policy import Role
 from bot.domain import APP_PREFIX, ChatKind, Origin, person_of
@@ -16,7 +17,7 @@ from bot.features.usage.budget_checks import (
     list_budgets,
     set_budget,
 )
-from bot.profiles import DEFAULT, SCOPES, EffectiveSetting, PlacedSettings, ProvidesSettings, TurnPlace
+from bot.profiles import DEFAULT, SCOPES, PlacedSettings, ProvidesSettings, TurnPlace
 from bot.store.audit import Actor
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
@@ -64,16 +65,19 @@ class Budgets(LimitsUsage, ProvidesSettings):
             return ()
         profile, usual = self._core.account(origin.account).profile_for(origin), self._core.config.budgets
         person, found = person_of(origin.platform, origin.sender), []
-        for of in BudgetScope:
+        placed = {
+            (SCOPES.get(one.level, BudgetScope.ACCOUNT), name): one.values[0]
+            for name in _NAMES.values()
+            for one in profile.settings.get(name, ())
+        }
+        for of, (what, name) in product(BudgetScope, _NAMES.items()):
             is_usual = of is not BudgetScope.CHAT or origin.chat_kind is ChatKind.GROUP
-            for what, name in _NAMES.items():
-                placed = [one for one in profile.settings.get(name, ()) if _scope_of(one) is of]
-                most = getattr(getattr(usual, of), name) if is_usual else None
-                for one in placed:
-                    most = most if one.values == (DEFAULT,) else int(one.values[0].replace("k", "000"))
-                if most:
-                    notice = texts(f"budget_{of}_{what}", most=most, minutes="{minutes}")
-                    found.append(UsageLimit(of, what, most, person, origin.account, origin.chat, notice))
+            word = placed.get((of, name), DEFAULT)
+            most = getattr(getattr(usual, of), name) if is_usual else None
+            most = most if word == DEFAULT else int(word.replace("k", "000"))
+            if most:
+                notice = texts(f"budget_{of}_{what}", most=most, minutes="{minutes}")
+                found.append(UsageLimit(of, what, most, person, origin.account, origin.chat, notice))
         return tuple(found)
 
     def list_settings(self, place: TurnPlace) -> Sequence[PlacedSettings]:
@@ -82,7 +86,7 @@ class Budgets(LimitsUsage, ProvidesSettings):
         sides = [({"person": place.person}, [f"{home}:{person}", f"{platform}:{person}"])]
         if place.chat != person:  # the id of a private chat can be that of its person
             sides.append(
-                ({"chat": place.chat}, [f"{place.account}:{place.chat}", f"{place.platform}:{place.chat}"])
+                ({"chat": place.chat}, [f"{at}:{place.chat}" for at in (place.account, place.platform)])
             )
         return [
             PlacedSettings("/budget", TurnPlace(account=place.account, **level), _to_values(granted))
@@ -94,7 +98,3 @@ class Budgets(LimitsUsage, ProvidesSettings):
 def _to_values(one: EntryBudget) -> dict[str, tuple[str, ...]]:
     limits = {BudgetUnit.MESSAGES: one.messages, BudgetUnit.TOKENS: one.tokens}
     return {_NAMES[what]: (str(most),) for what, most in limits.items() if most is not None}
-
-
-def _scope_of(one: EffectiveSetting) -> BudgetScope:
-    return BudgetScope(SCOPES.get(one.level, BudgetScope.ACCOUNT))

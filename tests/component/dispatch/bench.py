@@ -31,6 +31,7 @@ from bot.config import (
 )
 from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.config.oncall import OnCallConfig
+from bot.config.profiles import ProfileRule
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import Isolation, IsolationPolicy, Origin
@@ -96,6 +97,7 @@ class Bench:
     """The language of answers to commands."""
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
+    profiles: tuple[ProfileRule, ...] = ()
     oncall: OnCallConfig = field(default_factory=OnCallConfig)
     apps: tuple[AppRule, ...] = ()
     """The apps that may start turns: at most 3 in a chat within 10 minutes."""
@@ -141,6 +143,7 @@ class Bench:
                 ),
                 "budgets": self.budgets,
                 "approvals": self.approvals,
+                "profiles": self.profiles,
                 "oncall": self.oncall,
                 "schedules": DEFAULTS.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
                 "limits": DEFAULTS.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),

@@ -170,8 +170,8 @@ class TestWhoDecides:
     @pytest.mark.guard(
         "another admin has to decide",
         "bot/store/approval_rules.py",
-        "{OTHERS} if is_admin and not is_requester else",
-        "{OTHERS} if is_admin else",
+        "OTHERS: is_admin and not is_requester",
+        "OTHERS: is_admin",
         against="one's own request",
     )
     async def test_nobody_decides_about_their_own_work_where_others_have_to(self, asking: Bench) -> None:

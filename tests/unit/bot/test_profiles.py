@@ -14,7 +14,6 @@ from bot.config.profiles import ProfileRule
 from bot.profiles import (
     LEVELS,
     SETTINGS,
-    Combination,
     EffectiveSetting,
     PlacedSettings,
     Profile,
@@ -59,10 +58,10 @@ def _rank(subset: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _apply(found: list[EffectiveSetting], name: str, new: EffectiveSetting) -> None:
-    combination = SETTINGS[name].combination
-    if combination is Combination.NEAREST:
+    combine = SETTINGS[name].combine
+    if combine == "nearest":
         found[:] = [new]
-    elif combination is Combination.ALL:
+    elif combine == "all":
         found.append(new)
     else:
         same = [number for number, one in enumerate(found) if _scope(one) == _scope(new)]

@@ -37,8 +37,10 @@ async def test_settings_of_a_chat_reach_its_runs(at: Bench) -> None:
         await says(at, "/channel instructions Answer briefly.\nName your sources.")
         assert await says(at, "/channel deny bash") == ["Set `denied_tools` to `bash` in this chat."]
         assert await says(at, "/channel busy steer") == ["Set `busy` to `steer` in this chat."]
+        await says(at, "/channel skills PDF-* chart")
         await says(at, "hello")
         run = newest_run(at)
+        assert run["allowed_skills"] == [("PDF-*", "chart")]
         assert run["denied_tools"] == ["bash"]
         assert run["chat_facts"]["instructions"] == "Answer briefly.\nName your sources."
         assert run["steerable"]
@@ -95,12 +97,30 @@ async def test_settings_follow_a_chat_that_gets_another_id(at: Bench) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["model", "model a b", "busy sometimes", "deny", "reset color", "paint it", "instructions", "undo now"],
+    [
+        *(
+            "model",
+            "model a b",
+            "busy sometimes",
+            "deny",
+            "reset color",
+            "paint it",
+            "instructions",
+            "undo now",
+        ),
+        *(
+            "approvers everybody",
+            "skills default pdf-*",
+            "messages_per_hour many",
+            "mention maybe",
+            "allow bash",
+        ),
+    ],
 )
 async def test_wrong_words_change_nothing(at: Bench, words: str) -> None:
     async with at.running():
         answer = await says(at, f"/channel {words}")
-        assert answer[0].startswith(("Write `/channel`", "Unknown value")), answer
+        assert answer[0].startswith(("Write `/channel`", "Unknown value", "This chat has no setting")), answer
         assert (await says(at, "/channel"))[0].startswith("This chat has no settings")
 
 

@@ -23,18 +23,18 @@ async def change(service: World, method: str, path: str, **more: object) -> http
 
 async def test_settings_are_set_listed_removed_and_reverted(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service:
-        assert (await change(service, "GET", "")).json() == {"settings": {}, "effective": []}
+        assert (await change(service, "GET", "")).json() == {"settings": {}, "effective": {}}
         put = await change(service, "PUT", "/skills", json={"values": ["pdf-*", "chart"]})
         assert put.status_code == 204, put.text
         await change(service, "PUT", "/tokens_per_day", json={"values": ["100k"]})
         shown = (await change(service, "GET", "")).json()
         assert shown["settings"] == {"skills": ["pdf-*", "chart"], "tokens_per_day": ["100k"]}
-        assert shown["effective"] == [
-            {"name": "tokens_per_day", "values": ["100k"], "origin": "/channel", "level": "chat"},
-            {"name": "skills", "values": ["pdf-*", "chart"], "origin": "/channel", "level": "chat"},
-        ]
+        assert shown["effective"] == {
+            "tokens_per_day": [{"values": ["100k"], "origin": "/channel", "level": "chat"}],
+            "skills": [{"values": ["pdf-*", "chart"], "origin": "/channel", "level": "chat"}],
+        }
         elsewhere = await change(service, "GET", "", params={"chat": "-2"})
-        assert elsewhere.json() == {"settings": {}, "effective": []}
+        assert elsewhere.json() == {"settings": {}, "effective": {}}
         assert (await change(service, "DELETE", "/skills")).status_code == 204
         assert (await change(service, "DELETE", "/skills")).status_code == 404
         assert (await change(service, "POST", "/undo")).status_code == 204
@@ -74,10 +74,8 @@ async def test_what_is_impossible_is_refused(
 
 async def test_effective_settings_name_their_origin(tmp_path: Path) -> None:
     async with world(tmp_path, extra=PROFILES) as service:
-        for person, expected in (("", ["skills"]), ("telegram:7", ["busy", "skills"])):
-            shown = (await change(service, "GET", "", params={"person": person})).json()["effective"]
-            assert [one["name"] for one in shown] == expected
-        assert [(one["origin"], one["level"]) for one in shown] == [
-            ("profiles[1]", "person"),
-            ("profiles[0]", "account"),
-        ]
+        shown = (await change(service, "GET", "")).json()["effective"]
+        assert [*shown] == ["skills"]
+        shown = (await change(service, "GET", "", params={"person": "telegram:7"})).json()["effective"]
+        found = {name: (one["origin"], one["level"]) for name, [one] in shown.items()}
+        assert found == {"busy": ("profiles[1]", "person"), "skills": ("profiles[0]", "account")}
