@@ -230,8 +230,7 @@ DECISIONS: Final[Mapping[str, Decision]] = {
     "reopen": _take(None),
 }
 RECORDED_AS: Final = {
-    "assign": "assigned",
-    "assign oncall": "assigned",
+    **dict.fromkeys(("assign", "assign oncall"), "assigned"),
     "pause": "paused",
     "resume": "resumed",
 }

@@ -17,10 +17,12 @@ def read_mapped(fields: EventFields, value: Any, *, key: str = "", group: str = 
     """
     key = base.identifier(find_path(value, fields.id) or key or base.digest_of(value))
     group = base.identifier(find_path(value, fields.group) or group or key)
+    statuses = dict.fromkeys(fields.acknowledged, Status.ACKNOWLEDGED)
+    statuses |= dict.fromkeys(fields.resolved, Status.RESOLVED)
     labels = {name: base.line(find_path(value, path)) for name, path in fields.labels.items()}
     report = AlertReport(
         key=group,
-        status=_read_status(fields, base.line(find_path(value, fields.status)).lower()),
+        status=statuses.get(base.line(find_path(value, fields.status)).lower(), Status.FIRING),
         sequence=_read_time(fields, find_path(value, fields.time)),
         title=base.line(find_path(value, fields.title)),
         text=base.paragraphs(find_path(value, fields.text)),
@@ -42,12 +44,6 @@ def sample_mapped(fields: EventFields, began: float, ended: float | None) -> Any
         fields.id: f"roebot-test-{ended or began}",
     }
     return fill({path: text for path, text in paths.items() if path})
-
-
-def _read_status(fields: EventFields, word: str) -> Status:
-    if word in fields.resolved:
-        return Status.RESOLVED
-    return Status.ACKNOWLEDGED if word in fields.acknowledged else Status.FIRING
 
 
 def _read_time(fields: EventFields, value: Any) -> int:
