@@ -141,6 +141,7 @@ class RunOptions:
         """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
         `is_plan_mode`, `subagent_enabled`, `agent_name`, `steerable`, `turn_id` and `allowed_skills`.
         """
+        skills = configurable.get("allowed_skills")
         return cls(
             model_name=_as_option(configurable.get("model_name"))
             or _as_option(configurable.get(MODEL_HEADER)),
@@ -151,7 +152,7 @@ class RunOptions:
             agent_name=_as_option(configurable.get("agent_name")),
             steerable=configurable.get("steerable") is True,
             in_chat=_as_option(configurable.get("turn_id")) is not None,
-            allowed_skills=tuple(map(_as_names, configurable.get("allowed_skills") or ())),
+            allowed_skills=tuple(map(_as_names, skills if isinstance(skills, list | tuple) else ())),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
@@ -60,7 +61,8 @@ class ChatSettings(ProvidesSettings):
             here = values.setdefault((account, chat), {})
             here.pop(name, None)
             if value and name in SETTINGS:
-                here[name] = SETTINGS[name].parse(value)
+                with suppress(ValueError):  # a value of another version
+                    here[name] = SETTINGS[name].parse(value)
         self._values = values
 
     def get(self, account: str, chat: str) -> Mapping[str, tuple[str, ...]]:

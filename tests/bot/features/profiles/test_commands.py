@@ -9,6 +9,7 @@ import pytest
 
 from bot.access import Role
 from bot.features.profiles.chat_settings import ChatSettings, ChatSettingsData
+from bot.store.audit import Actor
 from bot.store.person_data import PersonKey
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
@@ -76,6 +77,15 @@ async def test_changes_are_undone_and_survive_a_restart(at: Bench) -> None:
         assert await at.db.transact(DATA.export, person, 0.0) == {"chat_settings": []}
         await says(at, "/channel undo")
         assert (await says(at, "/channel undo"))[0] == "There is no change to revert in this chat."
+
+
+async def test_stored_values_that_this_version_does_not_know_are_ignored(at: Bench) -> None:
+    async with at.running():
+        assert at.core is not None
+        settings, actor = at.core.part(ChatSettings), Actor("k", "recording:7", "", "rec", "c1")
+        for name, value in (("busy", "sometimes"), ("color", "red"), ("model", "m")):
+            await settings.change("rec", "c1", name, [value], actor)
+        assert settings.get("rec", "c1") == {"model": ("m",)}
 
 
 async def test_what_a_chat_has_not_set_is_not_removed(at: Bench) -> None:
