@@ -16,22 +16,22 @@ from typing import Final, Literal
 LEVELS: Final = ("platform", "account", "chat", "topic", "person")
 """Places, the least specific first."""
 DEFAULT: Final = "default"
-"""Value that restores the default, although a less specific place has another value."""
+"""Value that restores the default, even if a less specific place has another value."""
 ON, OFF = "on", "off"
 REQUESTER, ADMINS, OTHERS, MEMBERS = "requester", "admins", "others", "members"
 SCOPES: Final = MappingProxyType({"chat": "chat", "topic": "chat", "person": "person"})
-"""What a limit at a level applies to; at any other level, each account."""
+"""Scope of a limit by its level; at any other level, it applies to each account."""
 MAX_INSTRUCTIONS: Final = 2_000
 """Maximum length of instructions (characters)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Declaration of a setting. A value is one of `words` or matches `pattern`, of which `example` is one.
+    """Declaration of a setting. A value is one of `words` or matches `pattern`, as `example` does.
 
-    `combine`: which values take effect, those of the nearest (most specific) place, of the nearest place for
-    each of account, chat and person, or of all places. With `is_list`, several values are
-    possible, and if a turn has several people, the values for each of them apply.
+    `combine`: values that take effect: those of the nearest (most specific) place, of the nearest place for
+    each of account, chat and person, or of all places. With `is_list`, several values are possible, and if a
+    turn has several people, the values for each of them apply.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Setting:
     is_list: bool = False
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Return the values in a text. Raises ValueError with the first one that is not possible."""
+        """Return the values in a text. Raises ValueError with the first invalid one."""
         is_text = self.combine == "all" and not self.is_list
         return self.check([text.strip()] if is_text else re.split(r"[\s,]+", text.strip()))
 
     def check(self, values: Sequence[str]) -> tuple[str, ...]:
-        """Return the values. Raises ValueError with the first one that is not possible."""
+        """Return the values, each once. Raises ValueError with the first invalid one."""
         for number, value in enumerate(values):
             is_known = value in self.options or (value and re.fullmatch(self.pattern, value, re.DOTALL))
             if not is_known or (number and (not self.is_list or DEFAULT in values)):
@@ -81,7 +81,7 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType({one.name: one for one
 
 @dataclass(frozen=True, slots=True)
 class TurnPlace:
-    """Where a turn happens; "" for what is unknown or does not exist.
+    """The place of a turn; a field is "" if it is unknown or does not exist.
 
     `person` is `platform:id`; `home` is the account on which a person is known who signed in by a link.
     """
@@ -107,8 +107,8 @@ class PlacedSettings:
 
     @property
     def specificity(self) -> tuple[int, int]:
-        """Return the sort key: the most specific level (0 for everywhere), and the number of levels. The
-        platform does not count beside an account or person, which belong to one.
+        """Return the sort key: the most specific level (0 for everywhere), and the number of levels. In
+        addition to an account or person, the platform does not count, since these belong to one.
         """
         given = [number for number, level in enumerate(LEVELS, 1) if getattr(self.place, level)]
         implied = bool(self.place.platform and (self.place.account or self.place.person))
@@ -135,12 +135,12 @@ class EffectiveSetting:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The effective settings at a place, by name; a setting without any has its default."""
+    """The effective settings at a place, by name. A missing setting has its default."""
 
     settings: Mapping[str, tuple[EffectiveSetting, ...]] = field(default_factory=dict)
 
     def get(self, name: str) -> str:
-        """Return the only value of a setting, or "" for the default."""
+        """Return the value of a setting that has only one, or "" for the default."""
         return next((value for values in self.lists(name) for value in values), "")
 
     def lists(self, name: str) -> list[tuple[str, ...]]:
@@ -166,7 +166,7 @@ class Profile:
 
 
 class ProvidesSettings:
-    """A part with settings of places that are stored at run time."""
+    """A part that stores settings of places at run time."""
 
     def list_settings(self, place: TurnPlace) -> Sequence[PlacedSettings]:
         """Return settings that may apply at a place."""

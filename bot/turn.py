@@ -66,7 +66,7 @@ SCHEDULED_EVENT = "schedule:"
 SCHEDULED_TOPIC = "schedule-"
 """Prefix of the topic of a conversation in which only scheduled runs are answered."""
 INCIDENT_EVENT = "incident:"
-"""Prefix of the event ids of messages that the service wrote itself, about incidents."""
+"""Prefix of the event ids of messages about incidents, which the service writes."""
 INCIDENT_TOPIC = "incident-"
 """Prefix of the topic of an incident's conversation."""
 

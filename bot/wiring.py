@@ -147,7 +147,7 @@ class OnCall:
         return ()
 
     async def list_on_call(self, schedule: str, account: str, at: float) -> Sequence[Mention]:
-        """Return the people who are on call at a time (s), with "" for an unknown id on the account."""
+        """Return the people who are on call at a time (s). An id that is unknown on the account is ""."""
         return ()
 
     def list_people(self, account: str) -> Sequence[Mention]:
@@ -230,7 +230,7 @@ class AccountView:
         return self.profile_at(chat, topic, author).merged(others)
 
     def names_of(self, origin: Origin) -> frozenset[str]:
-        """Return the words by which lists of people name a person; none for an app or without access."""
+        """Return the words that match a person in lists of people; none for an app or without access."""
         if origin.sender.is_bot or not self.has_access(origin):
             return frozenset()
         entries = self.policy.entries_of(home_origin(origin.platform, origin.account, origin.sender))
@@ -253,7 +253,7 @@ class AccountView:
     def may_steer(self, turn: Turn, sender: Sender) -> bool:
         """Return whether a person may add a message to the run of a turn of other people.
 
-        The run keeps the role, skills and tools of its own people, so the person must have them too.
+        The run keeps the role, skills and tools of its own people, so the person must have them, too.
         """
         at, own = turn.address, self.profile_of(turn)
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender, at.topic)
@@ -264,7 +264,7 @@ class AccountView:
         return is_listed and has_same and self.policy.role_of(origin) >= self.role_in(turn)
 
     def is_read(self, chat: str) -> bool:
-        """Return whether messages of a chat are processed that don't address the bot."""
+        """Return whether messages in a chat that don't address the bot are processed."""
         place = TurnPlace(self.platform, self.name, chat)
         off = [one for one in self._list_settings(place) if one.values.get("mention") == (OFF,)]
         anywhere = [replace(one, place=replace(one.place, topic="", person="")) for one in off]

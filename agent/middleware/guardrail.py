@@ -63,18 +63,20 @@ _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Lets `provider` decide on every tool call (allows all calls without a provider).
 
-    A tool that the run's context denies is neither offered nor called, and with `skills`, files of other
-    skills are not opened. A command that `forbidden` finds is
-    refused before, whoever would approve it. A denial becomes an error
-    result with the reason. A question becomes an interrupt whose value has `type` "approval", `question`,
-    `options`, `tool`, `args`, `call_id`, `directory` (of a command), `covers` (the identity of the call with
-    its arguments and working directory) and `remember` (an approval may apply to later calls of the tool:
-    then the run's context has the tool in `approved`, and nobody is asked). The call is made if it is resumed
-    with "approve" or another plain yes, and with the same `covers` if the answer has one; anything else
-    rejects it and is passed to the model. An exception, a decision that takes longer than `seconds` and an
-    invalid decision deny the call. The description of a tool says that people are asked, if the provider
-    knows it beforehand. Hooks: `wrap_tool_call`, around retries and the tool itself; `wrap_model_call` for
-    the descriptions, which are the same in all conversations.
+    A tool that the run's context denies is neither offered nor called. With `skills`, files of other skills
+    are not opened. A command that `forbidden` finds is refused before anyone is asked.
+
+    A denial becomes an error result with the reason. A question becomes an interrupt whose value has `type`
+    "approval", `question`, `options`, `tool`, `args`, `call_id`, `directory` (of a command), `covers` (the
+    identity of the call with its arguments and working directory) and `remember` (an approval may apply to
+    later calls of the tool: then the run's context has the tool in `approved`, and nobody is asked). The call
+    is made if it is resumed with "approve" or another plain yes, and with the same `covers` if the answer has
+    one; anything else rejects it and is passed to the model. An exception, a decision that takes longer than
+    `seconds` and an invalid decision deny the call.
+
+    The description of a tool says that people are asked, if the provider knows it beforehand. Hooks:
+    `wrap_tool_call`, around retries and the tool itself; `wrap_model_call` for the descriptions, which are
+    the same in all conversations.
     """
 
     def __init__(

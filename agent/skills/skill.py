@@ -15,7 +15,7 @@ from agent.config.harness import CONTAINER_PATH, SkillsConfig
 from agent.shared.envelope import escape_text
 
 _FILE_TEXTS = frozenset({"content", "old_str", "new_str"})
-"""Names of the arguments in which tools take a text to write."""
+"""Names of the arguments with text that tools write to files."""
 Category = Literal["public", "custom"]
 CATEGORIES: tuple[Category, ...] = ("public", "custom")
 
@@ -105,7 +105,7 @@ class SkillScope:
     def permits(self, args: Mapping[str, Any]) -> bool:
         """Return whether a tool call's arguments contain no path of another skill.
 
-        Like a forbidden command, a command can hide a path, since the sandbox is the same.
+        A command can still hide a path from this check, since the sandbox contains the files of all skills.
         """
         given = {name: value for name, value in args.items() if name not in _FILE_TEXTS}
         text = re.sub(r"/(?:\.?/)+", "/", json.dumps(given, ensure_ascii=False, default=str))

@@ -117,7 +117,7 @@ class AdmissionPolicy:
         return self._account.is_recorded(chat)
 
     def is_read(self, chat: str) -> bool:
-        """Return whether messages of a chat are processed that don't address the bot."""
+        """Return whether messages in a chat that don't address the bot are processed."""
         return self._account.is_read(chat)
 
     def is_for_agent(self, message: InboundMessage) -> bool:

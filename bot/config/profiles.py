@@ -27,16 +27,18 @@ class ProfileRule(Section):
         None, description="Handling of messages that arrive during a run."
     )
     mention: Switch | None = Field(None, description="false: messages in groups need no mention of the bot.")
-    steer: Words | None = Field(None, description="People who can add messages to an answer to others.")
+    steer: Words | None = Field(
+        None, description="People who can add messages to an answer to somebody else."
+    )
     approvers: Words | None = Field(None, description="People who decide on tool calls.")
-    messages_per_hour: Limit | None = Field(None, description="Answered messages per hour; 0: no limit.")
-    tokens_per_day: Limit | None = Field(None, description="Tokens per day (UTC); 0: no limit.")
+    messages_per_hour: Limit | None = Field(None, description="Maximum messages per hour; 0: no limit.")
+    tokens_per_day: Limit | None = Field(None, description="Maximum tokens per day (UTC); 0: no limit.")
     skills: Words | None = Field(None, description="Skills that the agent can use, with * for any text.")
     instructions: Text | None = Field(
         None, max_length=MAX_INSTRUCTIONS, description="Instructions, in addition to those of other profiles."
     )
     denied_tools: Words | None = Field(
-        None, description="Tools that the agent can't use, with * for any text; also those of other profiles."
+        None, description="Tools that the agent can't use, with * for any text; other profiles can add more."
     )
 
     @model_validator(mode="after")
@@ -53,7 +55,7 @@ class ProfileRule(Section):
             try:
                 SETTINGS[name].check(values)
             except ValueError as error:
-                raise ValueError(f'{name}: unknown value "{error}"') from None
+                raise ValueError(f'{name}: invalid value "{error}"') from None
         return self
 
     def place_settings(self, origin: str) -> PlacedSettings:

@@ -22,9 +22,9 @@ other than the requester), MEMBERS or access entries.
 APPROVERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {REQUESTER: (REQUESTER, ADMINS), ADMINS: (ADMINS,), OTHERS: (OTHERS,)}
 )
-"""Lists by value of `approvals.by`."""
+"""Lists of people who may decide, by value of `approvals.by`."""
 REFUSALS = tuple(f"approval_foreign{end}" for end in ("", "_admins", "_others", "_listed"))
-"""Text keys for people who may not decide: for each list, and for all others."""
+"""Text keys of refusals: one for each list of APPROVERS, and one for all other lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ STOP_INTERRUPT = sql(
 
 
 def decode_approval(row: Any, connection: Connection | None = None) -> Approval | None:
-    """Return a conversation's open approval, or None; without a connection, its topic is missing."""
+    """Return a conversation's open approval (without a connection, its topic is missing), or None."""
     if not row.question or not row.decisions:
         return None
     askers, words = decode_senders(row.askers), decode_choices(row.decisions)

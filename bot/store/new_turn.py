@@ -95,7 +95,7 @@ def add_service_message(
     now: float,
     quotations: Sequence[Quotation] = (),
 ) -> None:
-    """Add a message that the service wrote itself, in the name of a sender, to a turn."""
+    """Add a message to a turn that the service writes in the name of a sender."""
     message = {"account": account, "event_id": event_id, "sender": encode_sender(sender), "text": text}
     quoted = encode_quotations(quotations)
     empty = dict.fromkeys(("message_id", "attachments", "mentions", "group_key"), "")

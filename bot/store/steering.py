@@ -49,8 +49,8 @@ def load_steerable(
     connection: Connection, turn: Turn, now: float, may_steer: Callable[[Sender], bool] = lambda _: False
 ) -> Steerable:
     """Return the messages that wait behind a turn, stopping at the first that may not join it, to preserve
-    the order. Messages by others than the turn's people join if they `may_steer`, and its tools that need no
-    approval need none for them either.
+    the order. A message of another person joins if they `may_steer`, and if the tools that the turn uses
+    without approval need none with this person either.
     """
     people = {one.key: one for one in turn.people}
 

@@ -52,7 +52,7 @@ ENGLISH: Mapping[str, str] = {
     "answered_left": "✗ Closed without an answer",
     "approval_foreign": "Only the person who asked for this, or an admin, can decide. Only admins can approve a tool for the whole account.",
     "approval_foreign_admins": "Only admins can decide here.",
-    "approval_foreign_listed": "Only specific people can decide here. `/why` shows them as `approvers`.",
+    "approval_foreign_listed": "Only the people listed under `approvers` can decide here. `/why` shows them.",
     "approval_foreign_others": "Only an admin other than the person who asked for this can decide.",
     "approval_waits": "A tool call is waiting for approval here. I'll answer your message once someone with permission has decided.",
     "quotation_waits": "I'm still waiting for an answer to my question above, and a forward or card doesn't count as one. Please answer in your own words; I'll read both together.",

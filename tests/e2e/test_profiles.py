@@ -110,7 +110,7 @@ profiles: [{{person: "telegram:{ANN}", approvers: "telegram:{BEN}"}}]
             pressed = team.emulator.people.presses(team.chat, question, "choice:0", user=person)
             world = team.emulator.world
             await until(lambda: pressed in world.answered, 20.0, lambda: "not answered")  # noqa: B023
-            assert "Only specific people" in str(world.answered[pressed])
+            assert "Only the people listed" in str(world.answered[pressed])
         team.mentions("/approve", EVE)
         await team.stands("Only")
         assert len(llmock.requests) == 1, "nothing was approved"

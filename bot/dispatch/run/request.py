@@ -188,7 +188,7 @@ def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
 class Steering:
     """The inbox of a turn's run: `on` if the run has one, `offered` if it has ever contained a message.
 
-    `by_people`: people's messages may join. New alerts of the incident on which the run works always may.
+    `by_people`: people's messages may join. New alerts of the incident that the run is about always may.
     """
 
     def __init__(self, scope: RunScope, hooks: Sequence[RunHooks], *, by_people: bool) -> None:

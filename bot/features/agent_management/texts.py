@@ -33,7 +33,7 @@ ENGLISH = {
     "agent_set_busy": "This conversation will use {name} once the current answer is finished.",
     "agent_unknown": "There is no agent named `{name}`.{nearest} `/agent` lists the available agents.",
     "agent_gone": "⚠️ The agent `{name}` no longer exists. Choose another one, or go back to the default.",
-    "agent_fixed": "The agent `{name}` answers here. Only admins can choose a different one here.",
+    "agent_fixed": "The agent `{name}` answers here. Only admins can choose a different one.",
     "memory_title": "**What I remember about you**",
     "memory_title_group": "**What I remember about this group**",
     "memory_empty": "I don't remember anything about you beyond this conversation.",

@@ -28,7 +28,7 @@ from bot.errors import StartError
 from bot.features.events.source_commands import call_service
 
 ISSUING: Final = ("pagerduty", "sentry")
-"""Types whose systems generate the secret themselves."""
+"""Types whose system generates the secret."""
 RELOAD_SECONDS: Final = 10.0
 DEFAULT_URL: Final = "http://127.0.0.1:2026"
 GUIDE: Final = "docs/howto/connect-event-sources.md"
@@ -36,7 +36,7 @@ GUIDE: Final = "docs/howto/connect-event-sources.md"
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A source to add, and the account and chat to which its events go. `topic` is "" for none."""
+    """A source to add, and the place of its incidents. `topic` is "" for none."""
 
     kind: str
     name: str
@@ -47,7 +47,7 @@ class NewSource:
 
     @property
     def route(self) -> dict[str, object]:
-        """Return the route of its events."""
+        """Return the route of the source's events."""
         place = {"account": self.account, "chat": self.chat, "topic": self.topic, "private": self.is_private}
         return {"source": self.name, **{key: value for key, value in place.items() if value}}
 
@@ -69,22 +69,22 @@ def add_command(new: NewSource, home: Path | None, file: Path | None) -> int:
     save(path, text, private=True)
     print(f"Added the event source {new.name} and its route to {path}.")
     if service is None:
-        print("No service is running with this data directory; start it to receive events.")
+        print("No service is running with this data directory; start one to receive events.")
     elif not _is_loaded(new.name, service, folder):
-        print("The running service has not applied the change yet; `roebot doctor` says why.")
+        print("The running service has not applied the change; run `roebot doctor` to find the reason.")
     print(f"\n  Address  {service.url if service else DEFAULT_URL}/events/{new.name}")
     if new.kind not in ISSUING:
         print(f"  Secret   {secret}")
     check = shell_command("events", "test", new.name, home=home, file=file)
     print(f"\nTo send a test event: {check}")
-    print(f"{GUIDE} says where to enter the address and the secret.")
+    print(f"To set up the other system, see {GUIDE}.")
     return 0
 
 
 def _check(new: NewSource, config: Mapping[str, Any]) -> None:
-    """Check a source before it is added to a configuration. Raises StartError."""
+    """Check that a source can be added to a configuration. Raises StartError."""
     if new.kind not in get_args(Kind):
-        raise StartError(f"there is no type {new.kind}; expected one of {', '.join(get_args(Kind))}")
+        raise StartError(f"unknown type {new.kind}; expected one of {', '.join(get_args(Kind))}")
     if not NAME.fullmatch(new.name):
         raise StartError(f"the name {new.name} is invalid; expected lowercase letters, digits, - and _")
     accounts = [*(config.get("channels") or ())]
@@ -111,7 +111,7 @@ def _find_secret(new: NewSource) -> str:
 
 
 def _is_loaded(name: str, service: RunningService, folder: Path) -> bool:
-    """Return whether the running service knows a source, after waiting until it does."""
+    """Wait until the running service knows a source. Return False if it does not within RELOAD_SECONDS."""
     headers = bearer_headers(service_token(None, folder))
     until = time.monotonic() + RELOAD_SECONDS
     while time.monotonic() < until:

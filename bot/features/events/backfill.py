@@ -1,4 +1,4 @@
-"""`roebot events backfill`: fetch events that GitHub and Sentry could not deliver, since neither retries.
+"""Implementation of `roebot events backfill`, which recovers events that could not be delivered.
 
 GitHub is asked to redeliver failed deliveries (REST API, repository and organization webhooks: "List
 deliveries" and "Redeliver a delivery"). Sentry has no record of deliveries; its issues are read instead (API
@@ -24,20 +24,20 @@ from bot.features.events.sources.base import EventRequest, make_request
 Send = Callable[[EventRequest], None]
 """Sends a request to the service. Raises StartError if it is refused."""
 MAX_PAGES: Final = 50
-"""Maximum number of pages read, of 100 items each."""
+"""Maximum number of pages to read, of 100 items each."""
 _ACTIONS: Final = {"unresolved": "unresolved", "resolved": "resolved", "ignored": "archived"}
 
 
 def backfill_command(name: str, home: Path | None, file: Path | None, *, hours: float) -> int:
-    """Fetch undelivered events of a source and return the exit code. Raises ConfigErrors and StartError."""
+    """Recover undelivered events of a source and return the exit code. Raises ConfigErrors and StartError."""
     service, whole, source = open_source(name, home, file)
     config = whole.events.sources[name]
     fetch = _FETCHERS.get(config.type)
     if fetch is None:
         needing = " and ".join(_FETCHERS)
-        raise StartError(f"{config.type} retries failed deliveries itself; only {needing} need this")
+        raise StartError(f"backfill is not available for {config.type}; only {needing} require it")
     if config.api_url is None or config.api_token is None:
-        raise StartError(f"events.sources.{name}: api_url and api_token are required for this")
+        raise StartError(f"events.sources.{name}: api_url and api_token are required for backfill")
     headers = {"authorization": f"Bearer {config.api_token.get_secret_value()}"}
     send = partial(send_event, service, source)
     try:
@@ -47,7 +47,7 @@ def backfill_command(name: str, home: Path | None, file: Path | None, *, hours: 
         raise StartError(f"{config.type} responded with {error.response.status_code}") from error
     except httpx.HTTPError as error:
         raise StartError(f"{config.type} does not respond ({type(error).__name__})") from error
-    print(f"Fetched {count} events of {name}." if count else f"{name} has no undelivered events.")
+    print(f"Recovered {count} events of {name}." if count else f"{name} has no events to recover.")
     return 0
 
 

@@ -31,7 +31,7 @@ def list_sources(home: Home = None, file: File = None) -> None:
 def add_source(
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="Type of the source, such as alertmanager.")],
     account: Annotated[str, typer.Option(help="Account that posts the incidents.")],
-    chat: Annotated[str, typer.Option(help="Id of the chat; /status shows it there.")],
+    chat: Annotated[str, typer.Option(help="Id of the chat, as /status shows it.")],
     topic: Annotated[str, typer.Option(help="Id of the topic in the chat.")] = "",
     private: Annotated[bool, typer.Option("--private", help="Set if the chat is private.")] = False,
     name: Annotated[str, typer.Option(help="Name of the source (default: its type).")] = "",
@@ -78,7 +78,7 @@ def backfill_source(
     home: Home = None,
     file: File = None,
 ) -> None:
-    """Fetch events that GitHub or Sentry could not deliver, since neither retries."""
+    """Recover events that GitHub or Sentry could not deliver, since neither retries."""
     from bot.features.events.backfill import backfill_command
 
     raise SystemExit(backfill_command(source, home, file, hours=hours))

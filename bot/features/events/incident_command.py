@@ -103,7 +103,7 @@ async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) ->
 
 
 async def _assign_on_call(call: Invocation, incident: Incident) -> Result:
-    """Assign an incident to the person on call, which does not acknowledge it."""
+    """Assign an incident to the person on call, without acknowledging it."""
     core, texts, address = call.core, call.texts, incident.address
     people = await core.on_call.list_on_call(incident.oncall, address.account, core.clock.now())
     found = next((one for one in people if one.id), None)

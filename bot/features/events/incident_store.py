@@ -49,7 +49,7 @@ LIST_EARLIER = sql(
     AND source = :source AND group_key = :group AND id < :before AND opened_at > 0 ORDER BY id DESC
     LIMIT :limit"""
 )
-# List the incidents for which it is time; the agent starts below a card.
+# List the incidents with a due change. Work is only due below a card.
 LIST_DUE: Final = {
     due: sql(
         f"""SELECT * FROM incidents WHERE {due.value} > 0 AND {due.value} <= :now
@@ -89,7 +89,7 @@ LIST_CHANGES = sql(
     LIMIT :limit"""
 )
 STATE: Final = TypeAdapter(Incident)
-"""The JSON of an incident."""
+"""Converts incidents to and from JSON."""
 
 
 def decide_incident(
@@ -219,12 +219,12 @@ def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now:
 
 
 def list_due(connection: Connection, due: Due, now: float) -> list[Incident]:
-    """Return the incidents for which it is time."""
+    """Return the incidents with a due change."""
     return select_incidents(connection, LIST_DUE[due], now=now, limit=BATCH)
 
 
 def find_next_due(connection: Connection) -> float | None:
-    """Return when the next card, state or work is due, possibly in the past; None if none is."""
+    """Return the time of the next due card, state or work, possibly in the past, or None if there is none."""
     found: float | None = connection.execute(NEXT_DUE).scalar_one()
     return found
 
@@ -275,7 +275,7 @@ def shelve_incident(connection: Connection, incident: Incident) -> None:
 
 
 def select_incidents(connection: Connection, statement: Statement, **where: Any) -> list[Incident]:
-    """Return the incidents that a statement finds."""
+    """Return the incidents that a statement selects."""
     return [decode_incident(row) for row in connection.execute(statement, where).all()]
 
 
@@ -285,7 +285,7 @@ def encode_incident(incident: Incident) -> str:
 
 
 def decode_incident(row: Any) -> Incident:
-    """Decode a row of the table. Its columns are newer than what `state` says about them."""
+    """Decode a row of the table. The other columns override the same values in `state`."""
     stored = STATE.validate_json(row.state)
     return replace(
         stored,

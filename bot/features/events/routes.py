@@ -123,7 +123,7 @@ async def answer_handshake(source: str, request: Request, services: Services) ->
     """Allow a sender of CloudEvents to send events (404: unknown source; 405: another type of source)."""
     origin = request.headers.get("webhook-request-origin", "")
     if _find_source(services.core, source).kind.name != "cloudevents" or not origin:
-        raise HTTPException(405, "This event source takes no handshake.", {"allow": "POST, PUT"})
+        raise HTTPException(405, "This event source does not support the handshake.", {"allow": "POST, PUT"})
     allowed = {"allow": "POST, PUT", "webhook-allowed-origin": origin, "webhook-allowed-rate": RATE}
     return Response(headers=allowed)
 

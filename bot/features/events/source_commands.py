@@ -28,15 +28,15 @@ from bot.store.connection import SqlAlchemyConnection
 SOURCES = "/api/events/sources"
 SECONDS = 10.0
 CARD_SECONDS = 10.0
-"""Seconds in which a test event waits for its card."""
+"""Seconds for which `roebot events test` waits for the card."""
 REPLAY_SECONDS = 600.0
 HOUR = 3_600.0
 CLOCK_OFF = 60.0
-"""Seconds between the clocks of a sender and this machine that are reported."""
+"""Difference between the clocks of a sender and this machine from which it is reported (s)."""
 REMEDIES = {
     "not_found": "it does not exist, or the bot is not in it; correct events.routes, or add the bot",
     "permission": "the bot may not write there; add it to the chat, or allow it to post",
-    "auth": "the platform refused its credentials; correct them under channels",
+    "auth": "the platform rejected the credentials of the account; correct them under channels",
 }
 """Remedies by the reason of a failed delivery."""
 TEST_LASTS = 600.0
@@ -99,7 +99,10 @@ def replay_command(name: str, home: Path | None, file: Path | None, *, hours: fl
 
 
 def open_source(name: str, home: Path | None, file: Path | None) -> tuple[RunningService, Config, Source]:
-    """Return the running service, its configuration, and a source of it. Raises ConfigErrors, StartError."""
+    """Return the running service, its configuration, and one of its sources.
+
+    Raises ConfigErrors and StartError.
+    """
     folder = home_folder(home)
     service = connect_service(folder)
     running = Path(service.config) if service.config else None
@@ -138,7 +141,7 @@ def check_home(folder: Path) -> Iterator[Finding]:
 
 
 def check_routes(events: EventsConfig) -> Iterator[Finding]:
-    """Report the sources whose events no route takes."""
+    """Report which sources have a route."""
     for name in events.sources:
         if events.routes_of(name):
             yield Finding(True, f"events: {name} has a route")
@@ -147,7 +150,7 @@ def check_routes(events: EventsConfig) -> Iterator[Finding]:
 
 
 def check_cards(config: Config, home: Path) -> Iterator[Finding]:
-    """Report the routes whose account is disabled, or whose newest card could not be posted."""
+    """Report routes with a disabled account, and chats in which the newest card could not be posted."""
     accounts = {route.account for route in config.events.routes}
     for account in sorted(one for one in accounts if not config.channels[one].enabled):
         remedy = f"enable it under channels.{account}, or correct events.routes"
@@ -161,10 +164,10 @@ def check_cards(config: Config, home: Path) -> Iterator[Finding]:
 def _find_outcomes(
     config: Config, routes: Sequence[EventRoute], home: Path, since: float = 0.0
 ) -> Iterator[tuple[EventRoute, str | None]]:
-    """Yield a route for each chat, with the outcome of its newest card since a time (s)."""
+    """Yield a route for each chat, with the outcome of the chat's newest card since a time (s)."""
     url = config.database.url.get_secret_value() if config.database.url else ""
     places = {(route.account, route.chat, route.topic or ""): route for route in routes}
-    # The checks of the database report why it can't be read.
+    # If the database can't be read, its own checks report the reason.
     with suppress(DatabaseError, ArgumentError, ModuleNotFoundError), open_engine(url, home).connect() as one:
         for place, route in places.items():
             yield route, find_outcome(SqlAlchemyConnection(one), *place, since)
@@ -204,7 +207,7 @@ def connect_service(home: Path) -> RunningService:
 def read_api(
     service: RunningService, folder: Path, file: Path | None, method: str, path: str, seconds: float = SECONDS
 ) -> Any:
-    """Return what the API of the running service responds. Raises StartError if it refuses the request."""
+    """Return the response of the running service's API. Raises StartError if it refuses the request."""
     headers = bearer_headers(service_token(file, folder))
     answer = call_service(method, f"{service.url}{path}", headers=headers, seconds=seconds)
     if answer.status_code != HTTPStatus.OK:

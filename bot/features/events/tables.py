@@ -41,8 +41,8 @@ INCIDENTS: Final = Table(
     Index("incidents_announce_at", "announce_at"),
     Index("incidents_work_at", "work_at"),
 )
-"""Incidents. `state` is an `Incident` as JSON; the other columns are those by which incidents are found, and
-those that change without it.
+"""Incidents. `state` is an `Incident` as JSON. The other columns are those by which incidents are selected,
+and those that change separately.
 
 - `settle_at`: when the state may change without a new event (0.0: never).
 - `show_at`: when the card may be posted (0.0: now).

@@ -18,12 +18,12 @@ _BY_EVENTS: Final = f"""t.kind = 'chat' AND EXISTS (SELECT 1 FROM inbound i WHER
     AND i.turn_id > 0 AND i.event_id LIKE '{INCIDENT_EVENT}%')"""
 # Mark the work on an incident as started, unless another process has started it.
 MARK_STARTED = sql("UPDATE incidents SET work_at = 0 WHERE id = :id AND work_at = :work_at RETURNING id")
-# Update a conversation in which the agent starts. An agent that somebody chose there stays.
+# Update a conversation in which the agent starts. An agent that somebody chose there takes precedence.
 USE_CONVERSATION = sql(
     """UPDATE conversations SET active_at = :now, agent = CASE agent WHEN '' THEN :agent ELSE agent END
     WHERE id = :id RETURNING thread_id"""
 )
-# Add a message to the turn of events that waits in a conversation.
+# Count another message in the turn of alerts that waits in a conversation.
 JOIN_WAITING = sql(
     f"""UPDATE turns SET size = size + 1 WHERE state = 'accepted' AND id = (SELECT MAX(t.id) FROM turns t
     WHERE t.conversation_id = :id AND t.state = 'accepted' AND {_BY_EVENTS}) RETURNING id"""
@@ -31,7 +31,7 @@ JOIN_WAITING = sql(
 IS_AT_WORK = sql(
     f"SELECT 1 FROM turns t WHERE t.conversation_id = :id AND t.state = 'running' AND {_BY_EVENTS}"
 )
-# Count the turns of events in a chat since an instant; events that joined a run have none.
+# Count the turns of alerts in a chat since a time. Alerts that joined a run have none.
 COUNT_STARTS = sql(
     f"""SELECT COUNT(*) FROM conversations c JOIN turns t ON t.conversation_id = c.id
     WHERE c.account = :account AND c.chat = :chat AND c.active_at > :since AND t.created_at > :since
@@ -67,7 +67,8 @@ def start_work(
     if turn is None:
         counted = {"account": incident.address.account, "chat": incident.address.chat, "since": now - HOUR}
         starts = int(connection.execute(COUNT_STARTS, counted).scalar_one())
-        # What joins a run starts no turn. It waits behind the run, which may end before.
+        # While the agent works, one more turn may wait. It usually starts no run, because its alerts join the
+        # current one.
         if starts >= work.per_hour + int(connection.execute(IS_AT_WORK, here).first() is not None):
             return None
         address = place_below(card.platform_id, incident, in_thread=in_thread)

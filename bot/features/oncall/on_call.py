@@ -87,7 +87,7 @@ async def _load_plan(config: Config, schedule: OnCallSchedule, home: Path, now: 
 async def _load_members(group: AccessEntry, accounts: AccountRegistry | None, now: float) -> Plan:
     """Return a plan in which the members of a group are always on call."""
     if accounts is None:
-        raise ScheduleUnavailable("the members of a group are only known while the service runs")
+        raise ScheduleUnavailable("groups can only be read by the running service")
     try:
         people = await accounts.list_members(group.scope, group.kind, group.id)
     except DeliveryError as error:

@@ -1,4 +1,4 @@
-"""Stored settings of chats. Each change is a row, so that the newest one can be undone."""
+"""Stored settings of chats. Each change is a row, so that the latest one can be reverted."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ChatSettings(ProvidesSettings):
         await self.load_settings()
 
     async def undo(self, account: str, chat: str, actor: Actor) -> str:
-        """Undo the newest change in a chat. Return the name of the setting, or "" if there is none."""
+        """Revert the latest change in a chat. Return the name of the setting, or "" if there is none."""
         now = self._core.clock.now()
         name = await self._core.db.transact(_undo_change, account, chat, actor, now)
         await self.load_settings()

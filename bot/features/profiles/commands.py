@@ -75,8 +75,8 @@ def _join(call: Invocation, names: Iterable[str]) -> str:
 
 
 async def read_values(core: Core, name: str, text: str) -> tuple[str, ...]:
-    """Return the values of a setting. Raises RuntimeProblem, and ValueError with a value that is not possible
-    and, for an agent or model, the known names.
+    """Return the values of a setting. Raises RuntimeProblem, and ValueError with an invalid value and, for an
+    agent or model, the known names.
     """
     values, known = SETTINGS[name].parse(text), [DEFAULT]
     try:

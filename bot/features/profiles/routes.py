@@ -25,7 +25,7 @@ Person = Annotated[str, Query(max_length=256, description="Person, as `platform:
 
 
 class ChatProfile(BaseModel):
-    """The settings of a chat by name, and the effective ones; what is missing has its default."""
+    """The settings of a chat by name, and the effective ones. Missing settings have their default."""
 
     settings: Mapping[str, Sequence[str]]
     effective: Mapping[str, Sequence[EffectiveSetting]]
@@ -36,8 +36,8 @@ class ChatProfile(BaseModel):
 async def get_profile(
     services: Services, by: By, account: Account, chat: Chat, topic: Topic = "", person: Person = ""
 ) -> ChatProfile:
-    """Return the settings of a chat, and those that apply there (to a person, if given) with their origins,
-    before choices of a conversation such as `/model`.
+    """Return the settings of a chat, and the effective ones there (for a person, if given) with their
+    origins. Choices for a conversation, such as with `/model`, are not included.
     """
     own = _chat_settings(services, by, account).get(account, chat)
     profile = services.core.account(account).profile_at(chat, topic, person)
@@ -49,14 +49,14 @@ async def get_profile(
 async def put_setting(
     setting: str, account: Account, chat: Chat, values: Values, services: Services, by: By
 ) -> None:
-    """Set a setting of a chat, as `/channel` does (404: no such setting; 422: not a possible value)."""
+    """Set a setting of a chat, as `/channel` does (404: unknown setting; 422: invalid value)."""
     settings = _chat_settings(services, by, account)
     if setting not in SETTINGS:
         raise not_found("setting")
     try:
         found = await read_values(services.core, setting, " ".join(values))
     except ValueError as error:
-        raise HTTPException(422, f"values: unknown value: {error.args[0]}") from None
+        raise HTTPException(422, f"values: invalid value: {error.args[0]}") from None
     await settings.change(account, chat, setting, found, audit_actor(services, by))
 
 
@@ -79,7 +79,7 @@ async def undo_change(account: Account, chat: Chat, services: Services, by: By) 
 
 
 def _chat_settings(services: ApiServices, by: Principal, account: str) -> ChatSettings:
-    """Return the settings of chats if the caller may change those on an account. Raises 403 and 404."""
+    """Return the settings of chats if the caller may change those of an account. Raises 403 and 404."""
     check(services, by, Permission.AGENT, Target(account))
     if not services.core.account(account).configured:
         raise not_found("account")

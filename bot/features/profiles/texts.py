@@ -2,12 +2,12 @@
 
 ENGLISH = {
     "cmd_channel": "Show or change the settings of this chat",
-    "more_channel": "`/channel SETTING VALUE` changes a setting for this chat, for example `/channel busy steer`, `/channel skills pdf-* chart` or `/channel instructions Answer briefly.`; `default` as the value restores the default. `/channel deny TOOL` and `/channel allow TOOL` change the denied tools. `/channel reset SETTING` removes a setting, and `/channel undo` reverts the latest change. `/why` lists all settings.",
+    "more_channel": "`/channel SETTING VALUE` changes a setting for this chat, for example `/channel busy steer`, `/channel skills pdf-* chart` or `/channel instructions Answer briefly.` The value `default` restores the default. `/channel deny TOOL` denies a tool, and `/channel allow TOOL` reverts that. `/channel reset SETTING` removes a setting, and `/channel undo` reverts the latest change. `/why` lists all settings.",
     "channel_empty": "This chat has no settings of its own. `/why` shows the effective ones.",
     "channel_title": "**Settings of this chat:**",
     "channel_usage": "Write `/channel`, followed by a setting and its value, `deny` or `allow` and a tool, `reset` and a setting, or `undo`. Settings: {names}.",
-    "channel_unknown": "Unknown value {value}. Expected: {names}.",
-    "channel_too_long": "The instructions have more than {most} characters. Shorten them.",
+    "channel_unknown": "Invalid value {value}. Valid values include {names}.",
+    "channel_too_long": "The instructions are longer than {most} characters. Shorten them.",
     "channel_set": "Set {name} to {value} in this chat.",
     "channel_removed": "Removed {name} from the settings of this chat.",
     "channel_undone": "Reverted the latest change to {name} in this chat.",

@@ -33,7 +33,7 @@ MAX_PEOPLE = 20
 """Number of people whose names are looked up for one message."""
 MAX_GROUPS = 5
 MAX_PAGES = 10
-"""Number of pages of a department that are read."""
+"""Maximum number of pages to read of a department."""
 _UNKNOWN_PERSON = frozenset({41050, 99992361})
 """The app may not see this person, or the id is that of another app; it may see others."""
 _UNREADABLE = frozenset({230027, 230110})

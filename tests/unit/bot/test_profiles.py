@@ -152,7 +152,7 @@ def test_the_configuration_has_a_key_for_each_setting() -> None:
         ({"account": "web", "topic": "T1"}, "topic: a topic requires chat"),
         ({"model": "m"}, "requires platform, account or person"),
         ({"account": "web", "skills": []}, "at least 1 item"),
-        ({"account": "web", "denied_tools": ["a b"]}, 'denied_tools: unknown value "a b"'),
+        ({"account": "web", "denied_tools": ["a b"]}, 'denied_tools: invalid value "a b"'),
         ({"account": "gone"}, "there is no account gone"),
     ],
 )

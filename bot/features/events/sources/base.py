@@ -205,7 +205,7 @@ def digest_of(*parts: object) -> str:
 
 
 def delivery_key(identity: str, kind: str, body: bytes) -> str:
-    """Return the key of a request from the id that the source gave it, or ("": none) from its content."""
+    """Return the key of a request from the id that its source assigned ("": from its content)."""
     return identifier(identity or digest_of(kind, body.decode(errors="replace")))
 
 

@@ -11,7 +11,7 @@ from bot.features.events.sources import base
 
 
 def read_mapped(fields: EventFields, value: Any, *, key: str = "", group: str = "") -> Event:
-    """Convert a value to an event. `key` and `group` are used where the mapping has no value.
+    """Convert a value to an event. `key` and `group` are used if the mapping finds none.
 
     Without a value for the group, each event is a separate one. Raises UnreadableEvent.
     """

@@ -160,7 +160,7 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("role", "expected"),
     [
-        (Role.MEMBER, "The agent `poet` answers here. Only admins can choose a different one here."),
+        (Role.MEMBER, "The agent `poet` answers here. Only admins can choose a different one."),
         (Role.ADMIN, "This conversation will use `coder`, starting with the next answer."),
     ],
 )

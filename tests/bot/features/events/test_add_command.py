@@ -65,7 +65,7 @@ ALL = f"{CONFIG}events: {{sources: {{a: {{type: github}}}}, routes: [{{account: 
 @pytest.mark.parametrize(
     ("text", "source", "told"),
     [
-        (CONFIG, new("nagios"), "there is no type nagios; expected one of alertmanager,"),
+        (CONFIG, new("nagios"), "unknown type nagios; expected one of alertmanager,"),
         (CONFIG, new(name="My Alerts"), "the name My Alerts is invalid"),
         (CONFIG, new(account="slack"), "there is no account slack; known: telegram"),
         ("config_version: 1\n", new(), "there is no account telegram; known: none"),

@@ -130,7 +130,7 @@ async def test_settings_follow_a_chat_that_gets_another_id(at: Bench) -> None:
 async def test_wrong_words_change_nothing(at: Bench, words: str) -> None:
     async with at.running():
         answer = await says(at, f"/channel {words}")
-        assert answer[0].startswith(("Write `/channel`", "Unknown value", "This chat has no setting")), answer
+        assert answer[0].startswith(("Write `/channel`", "Invalid value", "This chat has no setting")), answer
         assert (await says(at, "/channel"))[0].startswith("This chat has no settings")
 
 
