@@ -45,6 +45,10 @@ class ApprovalRules:
         found = {*self.entries, *(word for word, applies in words.items() if applies)}
         return all(not found.isdisjoint(one) for one in approvers)
 
+    def may_decide_own(self, sender: Sender, topic: str, *, is_admin: bool) -> bool:
+        """Check whether the person may decide about their own work, to which `approve here` applies."""
+        return self.may_decide(self.approvers([sender], topic), is_requester=True, is_admin=is_admin)
+
     def grant_ends(self, now: float, days: int) -> float:
         """Return when an approval for a conversation expires; `days` can only shorten the default duration
         (0: the default).

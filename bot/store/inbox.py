@@ -390,7 +390,9 @@ def _decide(connection: Connection, admission: Admission, place: ConversationRou
     if place.approval is not None:
         said = admission.message.text
         offered, rules = place.approval.remembered, admission.approvals
-        record_tool_grant(connection, offered, said, place.conversation, actor, now, rules)
+        own = rules.may_decide_own(origin.sender, place.approval.topic, is_admin=admission.is_admin)
+        here = place.conversation
+        record_tool_grant(connection, offered, said, here, actor, now, rules, may_decide_own=own)
     return turn
 
 

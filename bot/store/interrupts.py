@@ -384,7 +384,9 @@ def decide_approval(
     connection.execute(CLOSE_INTERRUPT, {"id": row.id})
     actor = author_of(command)
     record_event(connection, actor, AuditEvent("approval", f"turn {row.asked_by}", word), now)
-    record_tool_grant(connection, kept, word, int(row.id), actor, now, rules, given.days)
+    own = rules.may_decide_own(message.sender, approval.topic, is_admin=is_admin)
+    where = int(row.id), actor, now
+    record_tool_grant(connection, kept, word, *where, rules, given.days, may_decide_own=own)
     return DecisionOutcome.DONE, int(row.id)
 
 

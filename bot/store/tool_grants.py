@@ -77,12 +77,18 @@ def record_tool_grant(
     now: float,
     rules: ApprovalRules,
     days: int = 0,
+    *,
+    may_decide_own: bool,
 ) -> None:
-    """Store a tool grant if a decision includes one; `days` shortens it (0: the default duration)."""
+    """Store a tool grant if a decision includes one; `days` shortens it (0: the default duration). Since one
+    for the conversation covers the person's own work, only who `may_decide_own` work can give it.
+    """
     said = words.strip().casefold()
     if one is None or said not in (one.here.casefold(), one.always.casefold()):
         return
     is_here = said == one.here.casefold()
+    if is_here and not may_decide_own:
+        return
     connection.execute(DELETE_EXPIRED_GRANTS, {"now": now})
     connection.execute(
         ADD_TOOL_GRANT,

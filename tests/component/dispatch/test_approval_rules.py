@@ -10,7 +10,7 @@ from bot.config.models import ApprovalsConfig
 from bot.dispatch.clarifications import decides_approval
 from bot.dispatch.reply.delivery import REQUEST_FILE
 from bot.dispatch.reply.sender import document_type
-from bot.domain import ChatKind
+from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.approval_rules import DAY, is_question
 from bot.store.tool_grants import list_tool_grants
@@ -166,6 +166,21 @@ class TestWhoDecides:
             else:
                 await says(asking, "/approve 1", person)
             assert bool(decided(asking)) is counts
+
+    @pytest.mark.parametrize("by_click", [True, False])
+    async def test_here_gives_nothing_to_who_does_not_decide_about_own_work(
+        self, asking: Bench, by_click: bool
+    ) -> None:
+        asking.approvals = ApprovalsConfig(by="others")
+        asking.policy = IsolationPolicy(Isolation.CHAT)
+        async with asking.running():
+            await says(asking, "go", ANN)
+            if by_click:
+                await presses(asking, "approve here", EVE)
+            else:
+                await says(asking, "/approve 1 here", EVE)
+            assert len(decided(asking)) == 1
+            assert "Approval needed" in await says(asking, "go", EVE)
 
     @pytest.mark.guard(
         "another admin has to decide",
