@@ -32,7 +32,7 @@ MARK_ANNOUNCED = sql(
     RETURNING id"""
 )
 DELIVER_AGAIN = sql("UPDATE turns SET state = 'delivering', error = '', finished_at = 0 WHERE id = :turn")
-# Find the delivery state of the newest card in a chat.
+# Find the delivery state of the card of a chat that was updated last.
 LAST_CARD = sql(
     """SELECT p.state, p.category FROM incidents i JOIN parts p ON p.turn_id = i.card_turn AND p.position = 0
     WHERE i.account = :account AND i.chat = :chat AND i.topic = :topic AND p.updated_at >= :since
@@ -98,7 +98,7 @@ def place_below(card: str, incident: Incident, *, in_thread: bool) -> ReplyAddre
 def find_outcome(
     connection: Connection, account: str, chat: str, topic: str, since: float = 0.0
 ) -> str | None:
-    """Return the reason why the newest card of a chat since a time (s) could not be posted (a
+    """Return the reason why the latest update of a card in a chat since a time (s) could not be posted (a
     `DeliveryCategory`), "" if it was posted, or None if there is none or it is being delivered.
     """
     where = {"account": account, "chat": chat, "topic": topic, "since": since}

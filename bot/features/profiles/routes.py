@@ -63,7 +63,7 @@ async def put_setting(
 @router.delete("/{setting}", status_code=204)
 @requires(Permission.AGENT)
 async def delete_setting(setting: str, account: Account, chat: Chat, services: Services, by: By) -> None:
-    """Remove a setting of a chat, as `/channel reset` does."""
+    """Remove a setting of a chat, as `/channel reset` does (404: it is not set)."""
     settings = _chat_settings(services, by, account)
     if setting not in settings.get(account, chat):
         raise not_found("setting")
