@@ -57,6 +57,8 @@ OUTSIDE = {
     "config/models.py": "for the reference of the configuration",
     "dispatch/clarifications.py": "what the agent must not imitate",
     "features/agent_management/raw_runtime.py": "routes",
+    "features/events/cli.py": "what to send in a chat of any platform",
+    "features/oncall/checks.py": "what to send in a chat of any platform",
 }
 """Modules whose texts name commands for one place, or for none."""
 
