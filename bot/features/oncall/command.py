@@ -36,6 +36,8 @@ async def run_oncall(call: Invocation) -> Result:
 def _format_reading(name: str, reading: Reading, now: float, zone: tzinfo, texts: Texts) -> str:
     found = reading.find_periods(now)
     state = _format_periods(*found, zone, texts) if found else texts("oncall_unclear")
+    if reading.config.members and found and not found[1].holders:
+        state = texts("oncall_empty")
     lines = [f"- **{name}**: {state}"]
     if reading.problem:
         age = texts("oncall_age", minutes=round((now - reading.read_at) / 60)) if reading.read_at else ""

@@ -37,6 +37,18 @@ async def test_all_schedules_or_one(at: Bench) -> None:
         ]
 
 
+async def test_the_members_of_a_group(at: Bench) -> None:
+    at.groups |= {("rec", "usergroup", "S1"): {"7": "Ada", "8": ""}, ("rec", "usergroup", "S2"): {}}
+    at.oncall = config(a={"members": "rec:usergroup:S1"}, b={"members": "rec:usergroup:S2"})
+    async with at.running():
+        assert await says(at, "/oncall") == [
+            "- **a**: `Ada`, `8`",
+            "- **b**: nobody: the group has no members. Admins are mentioned instead.",
+            "",
+            "Times are in the time zone UTC.",
+        ]
+
+
 async def test_times_are_in_the_zone_of_the_reader(at: Bench) -> None:
     at.clock.set(NOW)
     at.oncall = config(team=rota("Ada", "Bo"))
