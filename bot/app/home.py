@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from agent.shared.atomic_file import replace_file
 from agent.shared.install_hints import STOP
 from bot.errors import HomeUnusable, StartError
 
@@ -98,11 +99,13 @@ def is_locked(home: Path) -> bool:
 
 
 def write_service_file(home: Path, url: str, config: Path | None) -> None:
-    """Write the service's URL and configuration file to service.json. Blocking."""
-    path = home / "service.json"
-    path.touch(mode=0o600)
+    """Write the service's URL and configuration file to service.json. Blocking.
+
+    Commands read it meanwhile, so it is replaced as a whole.
+    """
     followed = str(config.resolve()) if config else ""
-    path.write_text(json.dumps(asdict(RunningService(os.getpid(), url, followed))))
+    text = json.dumps(asdict(RunningService(os.getpid(), url, followed)))
+    replace_file(home / "service.json", text, mode=0o600)
 
 
 def find_service(home: Path) -> RunningService | None:

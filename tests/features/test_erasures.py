@@ -185,13 +185,22 @@ async def test_their_grants_end_and_those_of_an_account_lose_their_author(db: Da
     by_ben = Actor("k2", f"telegram:{BEN.id}", "Ben", "tg", "c")
     for words, conversation, actor in (("here", 1, BY_ANN), ("always", 1, BY_ANN), ("here", 1, by_ben)):
         offer = GrantOffer("bash", "here", "always")
-        await db.transact(record_tool_grant, offer, words, conversation, actor, 1.0, ApprovalRules())
+        await db.transact(
+            record_tool_grant, offer, words, conversation, actor, 1.0, ApprovalRules(), may_decide_own=True
+        )
     await erase_features(db, ANN_HERE)
     found = await db.transact(list_tool_grants, "tg", 1, 2.0)
     left = [(one.conversation, one.person, one.name) for one in found]
     assert sorted(left) == [(0, MASK, ""), (1, by_ben.person, "Ben")]
     await db.transact(
-        record_tool_grant, GrantOffer("bash", "here", "always"), "always", 1, BY_ANN, 3.0, ApprovalRules()
+        record_tool_grant,
+        GrantOffer("bash", "here", "always"),
+        "always",
+        1,
+        BY_ANN,
+        3.0,
+        ApprovalRules(),
+        may_decide_own=True,
     )
     await erase_features(db, ANN_HERE)
     again = await db.transact(list_tool_grants, "tg", 1, 4.0)

@@ -110,7 +110,16 @@ async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_ha
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
         remembered = GrantOffer(tool, "here", "always")
-        await db.transact(record_tool_grant, remembered, "here", conversation, ACTOR, 0.0, ApprovalRules())
+        await db.transact(
+            record_tool_grant,
+            remembered,
+            "here",
+            conversation,
+            ACTOR,
+            0.0,
+            ApprovalRules(),
+            may_decide_own=True,
+        )
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
     number = await db.transact(add_schedule, made, None, 0.0)
     await db.transact(migrate_chat, "tg", OLD, NEW)

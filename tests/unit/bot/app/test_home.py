@@ -9,7 +9,7 @@ import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Event, Thread, Timer
 
 import pytest
 
@@ -105,6 +105,25 @@ def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> No
     assert found.config == str(tmp_path / "config.yaml")
     assert stat.S_IMODE((tmp_path / "service.json").stat().st_mode) == 0o600
     assert set(json.loads((tmp_path / "service.json").read_text())) == {"pid", "url", "config"}
+
+
+def test_the_service_is_found_while_its_file_is_replaced(tmp_path: Path) -> None:
+    write_service_file(tmp_path, "http://127.0.0.1:2026", None)
+    found: list[bool] = []
+
+    def look() -> None:
+        while len(found) < 20_000 and not ended.is_set():
+            found.append(find_service(tmp_path) is not None)
+
+    ended = Event()
+    thread = Thread(target=look)
+    thread.start()
+    for number in range(50):
+        write_service_file(tmp_path, f"http://127.0.0.1:{number}", None)
+    ended.set()
+    thread.join()
+    assert found
+    assert all(found)
 
 
 def test_a_service_without_a_file_and_one_that_does_not_say(tmp_path: Path) -> None:
