@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ TOKEN = "token-of-alerts"
 RATE, SECONDS, CHATS = 100, 20, 50
 GROUPS, ROUNDS, ALERTS = 20, 10, 1_000
 CARDS_WITHIN = 240.0
-STORED, REPEATS = (100, 100_000), 500
+STORED, REPEATS, ROUNDS = (100, 100_000), 100, 9
 _ACTIVE = re.compile(r"(\d+) active")
 _ADD = "INSERT INTO event_deliveries (source, key, at, headers, body) VALUES ('alerts', ?, ?, '{}', ?)"
 
@@ -193,18 +194,21 @@ async def cost(database: Database, since: int) -> float:
 
 
 async def store(folder: Path) -> list[Figure]:
-    """The cost of an event among few and among many."""
+    """The cost of an event among few and among many, measured in turns."""
     folder.mkdir()
-    database = await open_store(folder)
-    try:
-        await cost(database, 0)
-        costs = []
+    async with AsyncExitStack() as stack:
+        stores = []
         for number in STORED:
-            await fill(database, number)
-            costs.append(await cost(database, 10 * number))
-    finally:
-        await database.close()
-    few, many = costs
+            (folder / str(number)).mkdir()
+            stores.append(await open_store(folder / str(number)))
+            stack.push_async_callback(stores[-1].close)
+            await cost(stores[-1], 0)
+            await fill(stores[-1], number)
+        rounds = [
+            [await cost(one, 10 * STORED[-1] + number * REPEATS) for one in stores]
+            for number in range(ROUNDS)
+        ]
+    few, many = (statistics.median(costs) for costs in zip(*rounds, strict=True))
     detail = f"{many:.2f} ms, {few:.2f} ms among {STORED[0]}"
     name = f"an event among {STORED[1]:,} stored ones, to one among {STORED[0]}"
     return [Figure(name, many / few, 1.25, "x", detail)]
