@@ -59,7 +59,7 @@ def format_card(incident: Incident, texts: Texts, on_call: Sequence[Mention] = (
         lines += [texts("incident_more", count=left)] if left > 0 else []
     elif alerts:
         report = alerts[0].report
-        details = [report.title if report.title != incident.title else "", report.text]
+        details = [report.title if report.title not in incident.title else "", report.text]
         lines += ["", *(quoted(one, MAX_DETAILS) for one in details if one)]
     return "\n".join([*lines, *_links(alerts, texts, MAX_CARD - len("\n".join(lines)) - 2)])
 

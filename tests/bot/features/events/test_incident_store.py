@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -430,3 +430,5 @@ async def test_the_card_of_one_alert_has_its_summary_and_description(chat: Chat)
         "`The disk of db-1 is full`",
         "`It has 12 MB left.`",
     ]
+    repeated = replace(incident, title="db-1: The disk of db-1 is full")
+    assert format_card(repeated, texts_for("en")).splitlines()[3:] == ["`It has 12 MB left.`"]
