@@ -25,7 +25,9 @@ async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient
             await asyncio.sleep(0)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
-            async with httpx.AsyncClient(base_url=url, trust_env=False, verify=tls_context()) as http:
+            # Files are synced to disk, which can take seconds beside other tests.
+            patient = httpx.AsyncClient(base_url=url, trust_env=False, verify=tls_context(), timeout=30.0)
+            async with patient as http:
                 yield http
         finally:
             server.should_exit = True
