@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -16,16 +15,14 @@ from agent.config.reader import find_config
 from bot.app.home import RunningService, find_service
 from bot.cli.common import (
     ask_secret,
-    bearer_headers,
     home_folder,
     load_draft,
-    service_token,
     shell_command,
 )
 from bot.config.add import escaped, load, save, with_event_source
 from bot.config.events import NAME, Kind
 from bot.errors import StartError
-from bot.features.events.source_commands import call_service
+from bot.features.events.source_commands import SOURCES, read_api
 
 ISSUING: Final = ("pagerduty", "sentry")
 """Types whose system generates the secret."""
@@ -111,13 +108,10 @@ def _find_secret(new: NewSource) -> str:
 
 
 def _is_loaded(name: str, service: RunningService, folder: Path) -> bool:
-    """Wait until the running service knows a source. Return False if it does not within RELOAD_SECONDS."""
-    headers = bearer_headers(service_token(None, folder))
+    """Return whether the running service knows a source, after waiting until it does."""
     until = time.monotonic() + RELOAD_SECONDS
     while time.monotonic() < until:
-        answer = call_service("GET", f"{service.url}/api/events/sources", headers=headers)
-        known = answer.json()["sources"] if answer.status_code == HTTPStatus.OK else []
-        if any(one["name"] == name for one in known):
+        if any(one["name"] == name for one in read_api(service, folder, None, "GET", SOURCES)["sources"]):
             return True
         time.sleep(0.2)
     return False

@@ -217,10 +217,11 @@ def _assign(incident: Incident, actor: Actor) -> Incident:
     return replace(taken, assignee=actor.person, assignee_name=actor.name)
 
 
+ASSIGN_ON_CALL: Final = "assign oncall"
 DECISIONS: Final[Mapping[str, Decision]] = {
     "ack": _take(Status.ACKNOWLEDGED),
     "assign": _assign,
-    "assign oncall": lambda incident, actor: replace(
+    ASSIGN_ON_CALL: lambda incident, actor: replace(
         incident, assignee=actor.person, assignee_name=actor.name
     ),
     "pause": lambda incident, _actor: replace(incident, is_paused=True),
@@ -230,7 +231,7 @@ DECISIONS: Final[Mapping[str, Decision]] = {
     "reopen": _take(None),
 }
 RECORDED_AS: Final = {
-    **dict.fromkeys(("assign", "assign oncall"), "assigned"),
+    **dict.fromkeys(("assign", ASSIGN_ON_CALL), "assigned"),
     "pause": "paused",
     "resume": "resumed",
 }

@@ -17,7 +17,7 @@ from bot.features.events.card import (
     format_title,
     make_buttons,
 )
-from bot.features.events.incident import DECISIONS, Incident
+from bot.features.events.incident import ASSIGN_ON_CALL, DECISIONS, Incident
 from bot.features.events.incident_store import (
     decide_incident,
     find_chat_incident,
@@ -40,7 +40,6 @@ LISTED: Final = 15
 TASKS: Final = {"ask": "", "summary": "/incident-timeline "}
 """Actions that start the agent, with the skill that it uses."""
 MERGE: Final = "merge"
-ON_CALL: Final = "oncall"
 SILENCE: Final = "silence"
 NUMBERED: Final = (MERGE, SILENCE)
 """Actions with a number after them."""
@@ -62,13 +61,14 @@ async def run_incident(call: Invocation) -> Result:
     incident = await db.transact(find_chat_incident, address.account, address.chat, number)
     if incident is None:
         return Result(texts("incident_unknown", number=number), refused=True)
-    return await _HANDLERS[rest[0] if rest else ""](call, incident, rest)
+    handler = _HANDLERS.get(" ".join(rest)) or _HANDLERS[rest[0]]
+    return await handler(call, incident, rest)
 
 
 def _is_known(words: Sequence[str]) -> bool:
     """Return whether the words after an incident's number are an action."""
     if len(words) == 2:
-        return (words[0] in NUMBERED and number_in(words[1:]) > 0) or " ".join(words) in DECISIONS
+        return (words[0] in NUMBERED and number_in(words[1:]) > 0) or words == ASSIGN_ON_CALL.split()
     return len(words) < 2 and words[:1] != [MERGE] and (words or [""])[0] in _HANDLERS
 
 
@@ -88,8 +88,6 @@ async def _history(call: Invocation, incident: Incident) -> str:
 
 async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) -> Result:
     core, texts, action = call.core, call.texts, words[0]
-    if len(words) > 1:
-        return await _assign_on_call(call, incident)
     timings, author = core.part(EventReceiver).find_timings(), author_of(call.turn)
     after = await core.db.transact(decide_incident, incident.id, action, author, timings, core.clock.now())
     core.part(IncidentCards).wake()
@@ -102,7 +100,7 @@ async def _decide(call: Invocation, incident: Incident, words: Sequence[str]) ->
     return Result(texts(key, number=shown.id, state=texts(state)))
 
 
-async def _assign_on_call(call: Invocation, incident: Incident) -> Result:
+async def _assign_on_call(call: Invocation, incident: Incident, _words: Sequence[str]) -> Result:
     """Assign an incident to the person on call, without acknowledging it."""
     core, texts, address = call.core, call.texts, incident.address
     people = await core.on_call.list_on_call(incident.oncall, address.account, core.clock.now())
@@ -112,7 +110,7 @@ async def _assign_on_call(call: Invocation, incident: Incident) -> Result:
     platform, author = core.account(address.account).platform, author_of(call.turn)
     holder = replace(author, person=f"{platform}:{found.id}", name=found.name)
     timings, now = core.part(EventReceiver).find_timings(), core.clock.now()
-    await core.db.transact(decide_incident, incident.id, f"assign {ON_CALL}", holder, timings, now)
+    await core.db.transact(decide_incident, incident.id, ASSIGN_ON_CALL, holder, timings, now)
     core.part(IncidentCards).wake()
     return Result(texts("incident_assigned_on_call", number=incident.id, name=quoted(found.name)))
 
@@ -167,6 +165,7 @@ _HANDLERS: Final[Mapping[str, Callable[[Invocation, Incident, Sequence[str]], Aw
     SILENCE: _silence,
     **dict.fromkeys(TASKS, _ask),
     **dict.fromkeys(DECISIONS, _decide),
+    ASSIGN_ON_CALL: _assign_on_call,
 }
 INCIDENT: Final = Command(
     "incident", run_incident, argument="[NUMBER ACTION]", audited="words", topic_words=IN_THREAD
