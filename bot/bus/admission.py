@@ -9,6 +9,7 @@ import structlog
 
 from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
+from bot.account_view import AccountView
 from bot.bus.quotation_limits import count_characters, cut_change, cut_quotations
 from bot.commands.registry import Registry
 from bot.domain import (
@@ -31,7 +32,6 @@ from bot.store.people import Pairing
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
 from bot.turn import Busy
-from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
+from bot.account_view import AccountView
 from bot.commands.mentioned import insert_ids
 from bot.config import Rejected, Reloaded
 from bot.domain import ChatKind, Mention, Origin
@@ -20,7 +21,7 @@ from bot.store.audit import AuditEvent
 from bot.store.usage_limits import UsageLimits
 from bot.texts import Texts
 from bot.turn import Turn, TurnKind
-from bot.wiring import AccountView, Core, RunControl
+from bot.wiring import Core, RunControl
 
 # Command names have no hyphens; skills, which can be called like commands, may.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)

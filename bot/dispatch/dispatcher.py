@@ -10,6 +10,7 @@ from dataclasses import replace
 import structlog
 
 from bot.access import Role
+from bot.account_view import AccountView
 from bot.bus.message_bus import TurnLanes
 from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
@@ -56,7 +57,7 @@ from bot.store.turns import (
 )
 from bot.texts import Texts
 from bot.turn import OPEN_STATES, Busy, OpenedTurn, Stopped, Turn, TurnKind, TurnState
-from bot.wiring import AccountView, Core
+from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.access import AccessPolicy
+from bot.account_view import AccountView
 from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
@@ -16,7 +17,6 @@ from bot.store import Database, open_database
 from bot.store.inbox import accept_batch
 from bot.store.turns import load_turn
 from bot.texts import texts_for
-from bot.wiring import AccountView
 
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
 

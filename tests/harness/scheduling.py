@@ -20,13 +20,14 @@ from pathlib import Path
 
 from bot.access import AccessPolicy
 from bot.account_state import AccountState, Live
+from bot.account_view import AccountView
 from bot.app.features import load_features
 from bot.clock import Clock
 from bot.config import AccessConfig, Config
 from bot.features.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
 from bot.turn import OpenedTurn
-from bot.wiring import AccountView, Core
+from bot.wiring import Core
 from roebot_testing.adapter import MANIFEST
 from roebot_testing.clock import QuickClock
 from roebot_testing.runtime import ScriptedRuntime

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from bot.access import AccessPolicy
+from bot.account_view import AccountView
 from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
@@ -20,7 +21,6 @@ from bot.domain import ChatKind, InboundMessage
 from bot.store.admission_types import Verdict
 from bot.texts import texts_for
 from bot.texts.catalogue import CATALOGUES, SPAN
-from bot.wiring import AccountView
 from tests.harness import keyboards
 from tests.harness.keyboards import Desk
 

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Any
 
 from bot.access import Role
+from bot.account_view import AccountView
 from bot.commands.registry import Button
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.questions import Question
@@ -18,7 +19,7 @@ from bot.profiles import Profile
 from bot.runtime.interface import StoredUpload
 from bot.texts import Texts
 from bot.turn import Turn, TurnMessage
-from bot.wiring import AccountView, Core
+from bot.wiring import Core
 
 RoleOf = Callable[[Turn, Sender], Role]
 """Returns the role of a sender in the chat of a turn."""

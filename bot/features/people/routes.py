@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Permission, Role, Target
 from bot.access.one_time_codes import normalize_code
+from bot.account_view import AccountView
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.domain import ChatKind
 from bot.features.people.commands import WRONG_CODE
@@ -39,7 +40,6 @@ from bot.store.people import (
     list_role_grants,
     revoke_role,
 )
-from bot.wiring import AccountView
 
 router = APIRouter(prefix="/api", tags=["access"])
 

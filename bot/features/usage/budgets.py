@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from bot.access.policy import Role
+from bot.account_view import LimitsUsage
 from bot.domain import APP_PREFIX, ChatKind, Origin, person_of
 from bot.features.usage.budget_checks import (
     BudgetScope,
@@ -21,7 +22,7 @@ from bot.profiles import DEFAULT, SCOPES, PlacedSettings, ProvidesSettings, Turn
 from bot.store.audit import Actor
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
-from bot.wiring import Core, LimitsUsage
+from bot.wiring import Core
 
 _NAMES = {BudgetUnit.MESSAGES: "messages_per_hour", BudgetUnit.TOKENS: "tokens_per_day"}
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
 from bot.account_state import AccountState, Live
+from bot.account_view import AccountView
 from bot.app.features import load_features
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
@@ -42,7 +43,7 @@ from bot.store import Database
 from bot.store.database import SqliteDatabase
 from bot.store.person_data import PersonKey
 from bot.turn import Busy, Turn
-from bot.wiring import AccountView, Core
+from bot.wiring import Core
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
 from roebot_testing.clock import ManualClock
 from roebot_testing.runtime import ScriptedRuntime
