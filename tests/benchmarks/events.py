@@ -37,7 +37,7 @@ TOKEN = "token-of-alerts"
 RATE, SECONDS, CHATS = 100, 20, 50
 GROUPS, ROUNDS, ALERTS = 20, 10, 1_000
 CARDS_WITHIN = 240.0
-STORED, REPEATS, ROUNDS = (100, 100_000), 100, 9
+STORED, REPEATS, TURNS = (100, 100_000), 100, 9
 _ACTIVE = re.compile(r"(\d+) active")
 _ADD = "INSERT INTO event_deliveries (source, key, at, headers, body) VALUES ('alerts', ?, ?, '{}', ?)"
 
@@ -205,8 +205,7 @@ async def store(folder: Path) -> list[Figure]:
             await cost(stores[-1], 0)
             await fill(stores[-1], number)
         rounds = [
-            [await cost(one, 10 * STORED[-1] + number * REPEATS) for one in stores]
-            for number in range(ROUNDS)
+            [await cost(one, 10 * STORED[-1] + number * REPEATS) for one in stores] for number in range(TURNS)
         ]
     few, many = (statistics.median(costs) for costs in zip(*rounds, strict=True))
     detail = f"{many:.2f} ms, {few:.2f} ms among {STORED[0]}"
