@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -99,6 +99,17 @@ $(SYNAPSE_STAMP): $(MATRIX)/requirements-synapse.lock | $(UV)
 	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(SYNAPSE_VENV) \
 		&& $(UV) pip install --quiet --python $(SYNAPSE_VENV)/bin/python --require-hashes -r $(MATRIX)/requirements-synapse.lock \
 		&& touch $@; } || echo "  it cannot be installed here; tests with it will not run"
+
+# What the web console serves from npm, bundled into the tree: only who changes it needs Node.
+CONSOLE := scripts/console
+CONSOLE_STAMP := $(CONSOLE)/node_modules/.installed
+
+$(CONSOLE_STAMP): $(CONSOLE)/package.json $(CONSOLE)/package-lock.json
+	@npm ci --prefix $(CONSOLE) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+vendor: $(CONSOLE_STAMP) ## bundle the npm packages of the web console anew
+	@node $(CONSOLE)/bundle.mjs
 
 install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `python -m tests.clients`
 

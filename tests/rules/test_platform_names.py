@@ -10,6 +10,9 @@ NAMES = re.compile(r"slack|discord|telegram|feishu|\blark|matrix", re.IGNORECASE
 MIGRATIONS = "store/migrations/versions"
 """Migrations of data that earlier versions wrote, which name platforms by the values in rows."""
 
+VENDOR = "server/console/static/vendor"
+"""Packages from npm."""
+
 
 def test_no_platform_is_named_outside_its_folder() -> None:
     folders = {path.parent for path in (BOT / "platforms").glob("*/manifest.py")}
@@ -20,6 +23,7 @@ def test_no_platform_is_named_outside_its_folder() -> None:
         if path.suffix in {".py", ".js", ".html", ".css"}
         and not folders & set(path.parents)
         and MIGRATIONS not in path.as_posix()
+        and VENDOR not in path.as_posix()
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if NAMES.search(line)
     ]

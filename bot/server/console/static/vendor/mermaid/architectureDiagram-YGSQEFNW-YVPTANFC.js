@@ -1,0 +1,1 @@
+import"./chunk-SQE76S5B.js";var a=class{};export{a as default};
