@@ -36,12 +36,14 @@ class TurnView:
     steps: tuple[ToolStep, ...] = ()
     asks: bool = False
     left: bool = False
+    model: str = ""
+    """The model that answered, or the chosen one before an answer ("": the default)."""
 
 
 TURN_VIEW = (
     "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
     " finished_at, person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency,"
-    " steps,"
+    " steps, model, used_model,"
     " EXISTS (SELECT 1 FROM conversations c WHERE c.id = conversation_id AND c.asked_by = turns.id"
     " AND c.question <> '') AS asks"
 )
@@ -147,4 +149,5 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         steps=decode_steps(row.steps),
         asks=bool(row.asks),
         left=row.stopped == Stopped.LEFT.value,
+        model=row.used_model or row.model,
     )

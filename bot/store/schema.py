@@ -107,6 +107,7 @@ turns = Table(
     _text("last_run_id"),
     _text("checkpoint"),
     _text("model"),
+    _text("used_model"),
     Column("repeats", Id, nullable=False, server_default=text("0")),
     _int("replaced"),
     _int("renewed"),
@@ -131,6 +132,7 @@ turns = Table(
     _amount("cost"),
     _text("currency"),
     _text("steps"),
+    Column("trace", Text, nullable=False, server_default=""),
     Index(
         "turns_open",
         "conversation_id",
@@ -155,6 +157,19 @@ turns = Table(
         sqlite_where=SPENT,
         postgresql_where=SPENT,
     ),
+)
+
+# Token usage of a turn by model, including its subagents; missing if the runtime doesn't report model calls.
+model_usage = Table(
+    "model_usage",
+    metadata,
+    Column("turn_id", Id, ForeignKey("turns.id"), primary_key=True, autoincrement=False),
+    Column("model", String, primary_key=True),
+    _number("input_tokens"),
+    _number("output_tokens"),
+    _number("total_tokens"),
+    _number("cached_tokens"),
+    _amount("cost"),
 )
 
 inbound = Table(

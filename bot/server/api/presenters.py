@@ -94,6 +94,8 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
         parts=[await present_part(view, parts[index]) for index in sorted(parts)],
         steps=view.steps,
         usage=view.spent,
+        model=view.model,
+        asks=view.asks,
     )
 
 

@@ -179,7 +179,8 @@ class ToolCallEntry(ApiModel):
 class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
     again; `usage` is None if tokens were not counted; `steps` are the latest tool calls, oldest first, once
-    the turn is answered.
+    the turn is answered; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
+    question or approval is open.
     """
 
     id: int
@@ -198,6 +199,8 @@ class TurnInfo(ApiModel):
     parts: list[PartInfo]
     steps: list[ToolCallEntry]
     usage: Tokens | None
+    model: str
+    asks: bool
 
 
 class Turns(ApiModel):
