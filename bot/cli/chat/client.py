@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from bot.cli.common import error_detail
+from bot.core.text_deltas import apply_delta
 
 ACCOUNT = "terminal"
 CLOSED = frozenset({"done", "failed", "cancelled", "expired"})
@@ -100,10 +101,14 @@ class ChatClient:
             return [await self._whole(turn) for turn in turns if turn["id"] not in self._old]
         if name == "turn":
             return [await self._whole(data)]
-        if name == "part" and (turn := self._turns.get(data["turn"])) is not None:
-            others = [part for part in turn["parts"] if part["index"] != data["part"]["index"]]
-            parts = sorted([*others, data["part"]], key=lambda part: int(part["index"]))
-            return [await self._whole({**turn, "parts": parts})]
+        if name == "delta" and (turn := self._turns.get(data["turn"])) is not None:
+            parts = {part["index"]: part for part in turn["parts"]}
+            known = parts.get(data["index"], {"kind": "text", "index": data["index"], "text": ""})
+            text = apply_delta(known["text"], data["offset"], data["text"])
+            if text is None:
+                raise httpx.RemoteProtocolError("an event is missing")
+            parts[data["index"]] = {**known, "text": text}
+            return [await self._whole({**turn, "parts": [parts[index] for index in sorted(parts)]})]
         return []
 
     async def _whole(self, turn: Mapping[str, Any]) -> Update:

@@ -32,7 +32,7 @@ from bot.server.api.dependencies import (
 )
 from bot.server.api.request_guard import FILES_PER_FORM
 from bot.server.api.sessions import LinkSessions
-from bot.server.api.sse import ConversationFeed, encode_events
+from bot.server.api.sse import ConversationFeed, FeedEvent, encode_events
 from bot.store import conversations
 from bot.store.read_models import list_turns
 from bot.turn import INCIDENT_EVENT, SCHEDULED_EVENT
@@ -227,7 +227,13 @@ async def post_message(conversation: Id, request: Request, services: Services, b
         return await local_chats.post_text(services, by, of, message.text, message.event_id, posted.files)
 
 
-@router.get("/{conversation}/events", response_class=StreamingResponse)
+class EventStream(StreamingResponse):
+    """A response of server-sent events."""
+
+    media_type = "text/event-stream"
+
+
+@router.get("/{conversation}/events", response_class=EventStream, responses={200: {"model": FeedEvent}})
 @open_to(Role.MEMBER)
 async def watch_conversation(
     conversation: Id,
@@ -235,10 +241,10 @@ async def watch_conversation(
     services: Services,
     by: By,
     _last_event_id: Annotated[str, Header(alias="Last-Event-ID", max_length=64)] = "",
-) -> StreamingResponse:
-    """Stream server-sent events: `snapshot`, then `turn`, `part` and `typing` as they happen.
+) -> EventStream:
+    """Stream server-sent events: `snapshot`, then `turn`, `delta` and `typing` as they happen.
 
-    Each connection begins with a snapshot and each event is complete, so a client that reconnects needs no
+    Each connection begins with a snapshot, to which its deltas refer, so a client that reconnects needs no
     history: `Last-Event-ID` is accepted and ignored.
     """
     of = await local_chats.visible_conversation(services, by, conversation)
@@ -250,9 +256,8 @@ async def watch_conversation(
         return now is not None and local_chats.may_read(services, now, of)
 
     feed = ConversationFeed(services, request.app.state.feeds, of, by, allowed)
-    return StreamingResponse(
+    return EventStream(
         encode_events(feed.events(), services.clock.now),
-        media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
 

@@ -91,7 +91,7 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=view.messages,
-        parts=[await present_part(view, parts[index]) for index in sorted(parts)],
+        parts=[await present_part(view, parts[index], index in growing) for index in sorted(parts)],
         steps=view.steps,
         usage=view.spent,
         model=view.model,
@@ -106,18 +106,14 @@ def is_growing(view: TurnView) -> bool:
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-async def text_part(of: Part) -> schemas.PartInfo:
-    """Return a text part in the API format."""
-    return await _build_part(of, "")
-
-
-async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
-    """Return a turn's part in the API format."""
+async def present_part(view: TurnView, of: Part, is_growing: bool = False) -> schemas.PartInfo:
+    """Return a turn's part in the API format. A growing text has no HTML."""
     if of.kind is PartKind.DOCUMENT:
         return await _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
     choices = of.choices if is_open(view, of) else ()
-    return await _build_part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}", choices)
+    url = f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}"
+    return await _build_part(of, url, choices, is_growing)
 
 
 def is_open(view: TurnView, of: Part) -> bool:
@@ -125,14 +121,16 @@ def is_open(view: TurnView, of: Part) -> bool:
     return (view.asks or bool(of.commands)) and of.state is PartState.FINAL
 
 
-async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.PartInfo:
+async def _build_part(
+    of: Part, url: str, choices: Sequence[str] = (), is_growing: bool = False
+) -> schemas.PartInfo:
     is_file = of.kind is not PartKind.TEXT
     return schemas.PartInfo(
         index=of.index,
         kind=of.kind,
         state=of.state,
         text="" if is_file else of.content,
-        html="" if is_file else await to_html(of.content),
+        html="" if is_file or is_growing else await to_html(of.content),
         filename=of.filename,
         url=url if is_file else "",
         image=is_file and of.filename.lower().endswith(IMAGES),

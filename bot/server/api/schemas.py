@@ -97,8 +97,8 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of a reply: either text, as Markdown and as sanitized HTML, or a file with its URL. `choices`
-    are its buttons while the question is open.
+    """A part of a reply: either text, as Markdown and as sanitized HTML ("" while it grows), or a file with
+    its URL. `choices` are its buttons while the question is open.
     """
 
     index: int

@@ -1,9 +1,9 @@
 """Server-sent event stream of a conversation.
 
-Every connection begins with a snapshot and every event is complete (a turn, or the current text of a part),
-so the result is the same after a reload, in a second tab or after a lost connection. The text of a reply in
-progress comes from the hub; the state of a turn comes from the store, which is read after a change and, while
-a turn is open, a few times a second.
+Every connection begins with a snapshot, turns are sent as a whole, and deltas of a growing text refer to what
+this connection has sent, so the result is the same after a reload, in a second tab or after a reconnect. The
+text of a reply in progress comes from the hub; the state of a turn comes from the store, which is read after
+a change and, while a turn is open, a few times a second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pydantic import BaseModel
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.domain import Part, PartKind, PartState
+from bot.core.text_deltas import make_delta
+from bot.domain import PartKind
+from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import Principal
@@ -112,19 +114,23 @@ SLOW = 0.3
 HEARTBEAT = 10.0
 # Number of turns in a snapshot; earlier ones are read page by page.
 WINDOW = 30
-# After rendering a long text, pause for this multiple of the time that it took.
-REST = 3
+# Minimum interval between deltas (s). At 100 tokens per second, each has about 50 characters.
+DELTA_EVERY = 0.1
 
 
 class Typing(schemas.ApiModel):
     """A reply is being written."""
 
 
-class PartGrew(schemas.ApiModel):
-    """The current text of a growing part of a reply."""
+class PartDelta(schemas.ApiModel):
+    """A change of a growing part of a reply: `text` replaces everything from `offset` on (in UTF-16 code
+    units). An offset beyond the known text is a gap, after which the client has to reconnect.
+    """
 
     turn: int
-    part: schemas.PartInfo
+    index: int
+    offset: int
+    text: str
 
 
 class FeedSnapshot(schemas.ApiModel):
@@ -133,6 +139,10 @@ class FeedSnapshot(schemas.ApiModel):
     conversation: schemas.ConversationInfo
     turns: list[schemas.TurnInfo]
     next: str | None
+
+
+FeedEvent = FeedSnapshot | schemas.TurnInfo | PartDelta | Typing
+"""Data of the events, for the OpenAPI document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +170,8 @@ class ConversationFeed:
         self._by = by
         self._allowed = allowed
         self._seen: dict[int, TurnView] = {}
+        # Texts of open turns that the client has, by part.
+        self._sent: dict[int, dict[int, str]] = {}
         self._pause = QUICK
 
     async def events(self) -> AsyncIterator[ServerSentEvent | None]:
@@ -178,6 +190,8 @@ class ConversationFeed:
                     return
                 async for event in self._next_events(changes, busy=busy):
                     yield event
+                if changes.frames:
+                    await self._services.clock.sleep(DELTA_EVERY)
 
     async def _next_events(
         self, changes: PendingChanges, *, busy: bool
@@ -188,30 +202,43 @@ class ConversationFeed:
         if changes.rows or unknown or (busy and not changes.frames):
             self._pause = min(self._pause * 2, SLOW)
             for view in presenters.visible_turns(await self._load_changed_turns()):
-                yield ServerSentEvent("turn", await presenters.present_turn(self._services, self._of, view))
+                yield ServerSentEvent("turn", await self._present(view))
         for frame in changes.frames:
-            if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
-                yield await self._part_event(frame)
+            if (delta := self._find_delta(frame)) is not None:
+                yield ServerSentEvent("delta", delta)
         if changes.typing:
             yield ServerSentEvent("typing", Typing())
         yield None
 
-    async def _part_event(self, frame: ReplyFrame) -> ServerSentEvent:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
-        event = ServerSentEvent("part", PartGrew(turn=frame.turn, part=await presenters.text_part(part)))
-        if len(frame.text) > presenters.LONG:
-            await self._services.clock.sleep((loop.time() - began) * REST)
-        return event
+    async def _present(self, view: TurnView) -> schemas.TurnInfo:
+        """Return a turn to send as a whole, to which later deltas refer."""
+        turn = await presenters.present_turn(self._services, self._of, view)
+        self._sent.pop(view.id, None)
+        if view.state in OPEN_STATES:
+            self._sent[view.id] = {part.index: part.text for part in turn.parts if part.kind is PartKind.TEXT}
+        return turn
+
+    def _find_delta(self, frame: ReplyFrame) -> PartDelta | None:
+        """Return what the client lacks of a growing part. A turn may have been sent with a newer frame."""
+        known, adapter = self._seen.get(frame.turn), self._adapter()
+        if known is None or adapter is None or not _may_grow(known):
+            return None
+        newest = adapter.hub.list_frames(self._of.key.chat, frame.turn).get(frame.index)
+        texts = self._sent.setdefault(frame.turn, {})
+        sent = texts.get(frame.index)
+        if newest is None or newest.text == sent:
+            return None
+        texts[frame.index] = newest.text
+        offset, text = make_delta(sent or "", newest.text)
+        return PartDelta(turn=frame.turn, index=frame.index, offset=offset, text=text)
+
+    def _adapter(self) -> LocalAdapter | None:
+        return presenters.local_adapter(self._services, self._of.key.account)
 
     async def _load_snapshot(self) -> ServerSentEvent:
         found = await self._services.db.transact(list_turns, self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
-        turns = [
-            await presenters.present_turn(self._services, self._of, view)
-            for view in presenters.visible_turns(reversed(found))
-        ]
+        turns = [await self._present(view) for view in presenters.visible_turns(reversed(found))]
         more = str(found[-1].id) if len(found) == WINDOW else None
         shown = presenters.present_conversation(self._services, self._by, self._of)
         return ServerSentEvent("snapshot", FeedSnapshot(conversation=shown, turns=turns, next=more))
@@ -225,7 +252,7 @@ class ConversationFeed:
 
     @contextmanager
     def _subscribed(self, collector: Collector) -> Iterator[None]:
-        adapter = presenters.local_adapter(self._services, self._of.key.account)
+        adapter = self._adapter()
         with self._feeds.watch(self._of.id, collector):
             if adapter is None:
                 yield
@@ -244,8 +271,7 @@ def _may_grow(view: TurnView) -> bool:
 async def encode_events(
     events: AsyncIterator[ServerSentEvent | None], now: Callable[[], float]
 ) -> AsyncIterator[bytes]:
-    """Encode events as an event stream, with ids and heartbeats."""
-    count = 0
+    """Encode events as an event stream with heartbeats."""
     last = now()
     yield b"retry: 1000\n\n"
     async for event in events:
@@ -254,7 +280,6 @@ async def encode_events(
                 last = now()
                 yield b": still here\n\n"
             continue
-        count += 1
         last = now()
         data = event.data.model_dump_json().encode()
-        yield b"id: %d\nevent: %s\ndata: %s\n\n" % (count, event.name.encode(), data)
+        yield b"event: %s\ndata: %s\n\n" % (event.name.encode(), data)

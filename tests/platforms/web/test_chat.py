@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from bot.core.text_deltas import apply_delta
 from tests.platforms.web.serving import world
+
+
+def applied(text: str, delta: Mapping[str, Any]) -> str:
+    """The text of a part after a delta."""
+    found = apply_delta(text, delta["offset"], delta["text"])
+    assert found is not None
+    return found
 
 
 async def test_a_message_is_answered_in_a_stream(tmp_path: Path) -> None:
@@ -19,10 +30,10 @@ async def test_a_message_is_answered_in_a_stream(tmp_path: Path) -> None:
             assert name == "snapshot"
             assert snapshot["turns"] == []
             posted = await service.say(conversation, "hello")
-            texts: list[str] = []
+            texts: list[str] = [""]
             async for name, data in events:
-                if name == "part":
-                    texts.append(data["part"]["text"])
+                if name == "delta":
+                    texts.append(applied(texts[-1], data))
                 if name == "turn" and data["state"] == "done":
                     break
         assert data["id"] == posted["turn"]
@@ -41,14 +52,16 @@ async def test_whoever_comes_in_mid_stream_sees_the_same(tmp_path: Path) -> None
         async with service.events(conversation) as first:
             await anext(first)
             await service.say(conversation, "[tokens=60] count")
+            text = ""
             async for name, data in first:
-                if name == "part" and len(data["part"]["text"]) > 60:
+                text = applied(text, data) if name == "delta" else text
+                if len(text) > 60:
                     break
             async with service.events(conversation, **{"Last-Event-ID": "7"}) as second:
                 name, snapshot = await anext(second)
                 assert name == "snapshot"
                 seen = snapshot["turns"][-1]["parts"][0]["text"]
-                assert seen.startswith(data["part"]["text"])
+                assert seen.startswith(text)
                 assert snapshot["turns"][-1]["state"] == "running"
                 page = (await service.http.get(f"/api/conversations/{conversation}/messages")).json()
                 assert page["turns"][0]["parts"][0]["text"].startswith(seen)
@@ -60,6 +73,34 @@ async def test_whoever_comes_in_mid_stream_sees_the_same(tmp_path: Path) -> None
                             break
         assert finals[0] == finals[1]
         assert finals[0]["parts"][0]["text"].split()[-1] == "word60"
+
+
+async def test_the_traffic_of_a_growing_text_is_bounded(tmp_path: Path) -> None:
+    async with world(tmp_path, graph="slow") as service:
+        conversation = await service.open()
+        async with service.events(conversation) as events:
+            await anext(events)
+            await service.say(conversation, "[tokens=300] [every=0.01] count")
+            sent = 0
+            async for name, data in events:
+                sent += len(json.dumps(data)) + len(name) if name == "delta" else 0
+                if name == "turn" and data["state"] == "done":
+                    break
+        assert 0 < sent <= 3 * len(data["parts"][0]["text"])
+
+
+async def test_the_events_are_described_for_clients(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        document = (await service.http.get("/api/openapi.json")).json()
+        route = document["paths"]["/api/conversations/{conversation}/events"]["get"]
+        [(kind, body)] = route["responses"]["200"]["content"].items()
+        names = {one["$ref"].rpartition("/")[2] for one in body["schema"]["anyOf"]}
+        assert kind == "text/event-stream"
+        assert (
+            {"FeedSnapshot", "TurnInfo", "PartDelta", "Typing"}
+            <= names
+            <= set(document["components"]["schemas"])
+        )
 
 
 async def test_the_same_event_is_accepted_once(tmp_path: Path) -> None:
@@ -79,7 +120,7 @@ async def test_stop_ends_the_run_and_keeps_what_was_said(tmp_path: Path) -> None
         async with service.events(conversation) as events:
             posted = await service.say(conversation, "[tokens=2000] count")
             async for name, _ in events:
-                if name == "part":
+                if name == "delta":
                     break
             answer = await service.http.post(f"/api/conversations/{conversation}/stop")
             assert answer.status_code == 202

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 
-const KINDS = ["snapshot", "turn", "part", "typing"];
+const KINDS = ["snapshot", "turn", "delta", "typing"];
 const AGAIN = 1500;
 
 export class Stream {
@@ -21,9 +21,16 @@ export class Stream {
     this.source.onerror = () => this.handleError();
     for (const kind of KINDS) {
       this.source.addEventListener(kind, (event) => {
-        if (!this.closed) this.handlers[kind](JSON.parse(event.data));
+        if (this.closed) return;
+        // After a gap in the deltas, a new connection starts with a snapshot.
+        if (this.handlers[kind](JSON.parse(event.data)) === false) this.reconnect();
       });
     }
+  }
+
+  reconnect() {
+    this.source.close();
+    this.connect();
   }
 
   // The browser reconnects by itself unless the service refused; then ask the API for the reason.

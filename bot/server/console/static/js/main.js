@@ -84,7 +84,7 @@ function subscribe(id) {
       // The agent may have given a title with its answer.
       if (turn.kind === "chat" && turn.state === "done") refreshList();
     },
-    part: ({ turn, part }) => transcript.part(turn, part),
+    delta: (delta) => transcript.delta(delta),
     typing: () => transcript.typing(),
   });
 }

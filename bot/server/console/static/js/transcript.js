@@ -67,14 +67,21 @@ export class Transcript {
     this.follow();
   }
 
-  /** Draw one growing part of a reply. */
-  part(id, part) {
-    const known = this.turns.get(id);
-    if (!known) return;
+  /** Draw a change of a growing part of a reply. Returns false if earlier text is missing. */
+  delta({ turn, index, offset, text }) {
+    const known = this.turns.get(turn);
+    if (!known) return false;
+    const parts = known.turn.parts;
+    const part = parts.find((one) => one.index === index) || { index, kind: "text", text: "", html: "", choices: [] };
+    if (offset > part.text.length) return false;
+    part.text = part.text.slice(0, offset) + text;
+    part.html = "";
+    if (!parts.includes(part)) parts.push(part);
     show($("typing"), false);
     drawPart(known.box.querySelector(".answer"), part);
     known.box.querySelector(".answer").classList.add("growing");
     this.follow();
+    return true;
   }
 
   typing() {
@@ -220,9 +227,12 @@ function drawPart(answer, part) {
   if (part.kind === "file") {
     box.className = "part";
     fill(box, [part.image ? picture(part) : download(part)]);
-  } else {
+  } else if (part.html) {
     box.className = "part markdown";
     render(box, part.html);
+  } else {
+    box.className = "part plain";
+    box.textContent = part.text;
   }
 }
 

@@ -77,7 +77,8 @@ function turnItem(view, turn) {
 /** Render one part of an answer like the chat does. */
 function answer(part) {
   const box = el("div", { className: "markdown" });
-  render(box, part.html);
+  if (part.html) render(box, part.html);
+  else box.textContent = part.text;
   return box;
 }
 
