@@ -40,6 +40,7 @@ PREFIX = "/api/langgraph"
 SERVICE = {
     Access.ANYONE: """
     GET /
+    GET /next
     GET /favicon.ico
     GET /static
     GET /health

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from bot.access import Permission, Role
-from bot.server.api.auth import find_caller, may, open_to
+from bot.access.permissions import home_origin
+from bot.server.api.auth import WEB, Principal, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
 
 # Load the table of MIME types now rather than during the first request.
@@ -29,6 +31,7 @@ _TEMPLATES = Environment(
 # Loaded with the module, so that requests don't wait for a file.
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
+CONSOLE = _TEMPLATES.get_template("console.html")
 SECTIONS = (
     ("schedules", "Schedules", Permission.USE),
     ("accounts", "Accounts", Permission.ACCOUNTS),
@@ -72,6 +75,17 @@ def add_console(app: FastAPI) -> None:
         )
         return HTMLResponse(shown, headers=_NO_STORE)
 
+    @app.get("/next", include_in_schema=False)
+    @open_to(Role.BLOCKED)
+    async def console(request: Request) -> Response:
+        """Return the console, or the sign-in form for a caller without a session."""
+        services: ApiServices = request.app.state.services
+        by = find_caller(request)
+        if by is None:
+            return HTMLResponse(SIGN_IN.render(version=services.version, by=by), headers=_NO_STORE)
+        shown = CONSOLE.render(language=_language(services, by), session=_session(services, by))
+        return HTMLResponse(shown, headers=_NO_STORE)
+
     @app.get("/favicon.ico", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def icon() -> Response:
@@ -79,3 +93,25 @@ def add_console(app: FastAPI) -> None:
         return Response(status_code=204)
 
     app.mount("/static", StaticFiles(directory=HERE / "static", check_dir=False), name="static")
+
+
+def _language(services: ApiServices, by: Principal) -> str:
+    """Return the caller's language: their own choice, or else that of the browser."""
+    origin = home_origin(WEB, WEB, by.sender)
+    return services.core.account(origin.account).texts_for(origin).locale
+
+
+def _session(services: ApiServices, by: Principal) -> str:
+    """Return what the console needs to know of the caller, as JSON."""
+    return json.dumps(
+        {
+            "person": by.person,
+            "name": "" if by.is_local_owner else by.sender.name,
+            "role": by.role.name.lower(),
+            "account": by.account,
+            "version": services.version,
+            "fileBytes": services.file_bytes,
+            "isLocalOwner": by.is_local_owner,
+            "permissions": [str(one) for one in Permission if may(services, by, one)],
+        }
+    )

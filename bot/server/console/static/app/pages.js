@@ -1,0 +1,37 @@
+// The pages by their name in the address, in the groups of the sidebar.
+
+import { allowed, isAdmin } from "./session.js";
+
+/** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<unknown>, hidden?: boolean, old?: boolean}} PageEntry */
+
+const old = (name) => () => import("./old-section.js").then((found) => found.loadSection(name));
+
+/** @type {PageEntry[]} */
+const ENTRIES = [
+  { name: "turns", group: "work", icon: "activity", load: old("turns"), old: true },
+  { name: "conversations", group: "work", icon: "message-square", load: old("conversations"), old: true },
+  { name: "schedules", group: "work", icon: "calendar", load: old("schedules"), old: true },
+  { name: "people", group: "people", icon: "users", permission: "grant", load: old("people"), old: true },
+  { name: "memory", group: "people", icon: "brain", load: old("memory"), old: true },
+  { name: "privacy", group: "people", icon: "lock", load: old("privacy"), old: true },
+  { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: old("accounts"), old: true },
+  { name: "models", group: "setup", icon: "sparkles", load: old("models"), old: true },
+  { name: "agents", group: "setup", icon: "bot", load: old("agents"), old: true },
+  { name: "skills", group: "setup", icon: "puzzle", load: old("skills"), old: true },
+  { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: old("mcp"), old: true },
+  { name: "usage", group: "records", icon: "chart-no-axes-column", load: old("usage"), old: true },
+  { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: old("audit"), old: true },
+];
+
+/** The pages that the person may open. */
+export const PAGES = ENTRIES.filter(({ permission }) => allowed(permission));
+
+/** The groups of the sidebar, those without pages left out. */
+export const GROUPS = ["work", "people", "setup", "records"]
+  .map((group) => ({ group, pages: PAGES.filter((page) => page.group === group && !page.hidden) }))
+  .filter(({ pages }) => pages.length);
+
+export const findPage = (name) => PAGES.find((page) => page.name === name) || null;
+
+/** The name of the page that opens first: an admin's is the overview, once there is one. */
+export const FIRST = isAdmin && findPage("overview") ? "overview" : "";

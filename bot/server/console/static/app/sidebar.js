@@ -1,0 +1,100 @@
+// The sidebar: new chat, search, pages in groups, chats, and the account menu.
+
+import { html, nothing } from "../vendor/lit.js";
+import { remove } from "../api/client.js";
+import { chooseLanguage, language, LANGUAGES, t } from "../texts/texts.js";
+import { Element, define } from "../ui/element.js";
+import { initials } from "../ui/format.js";
+import { icon } from "../ui/icon.js";
+import { menuAt } from "../ui/menu.js";
+import { attempt } from "../ui/dialog.js";
+import { findPage, GROUPS } from "./pages.js";
+import { chatAddress } from "./router.js";
+import { current } from "./session.js";
+import { openPalette, showShortcuts } from "./keys.js";
+import { setTheme, theme } from "./themes.js";
+import "../chat/chat-list.js";
+
+const OPEN = "roebot.groups";
+
+class Sidebar extends Element {
+  static properties = { route: { attribute: false }, counts: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {import("./router.js").Route | null} */
+    this.route = null;
+    /** Numbers beside pages: `{overview: {count, kind}}`. @type {Record<string, {count: number, kind?: string}>} */
+    this.counts = {};
+    this.opened = new Set((localStorage.getItem(OPEN) ?? "work").split(","));
+    addEventListener("counts", (event) => (this.counts = /** @type {CustomEvent} */ (event).detail));
+  }
+
+  toggled(group, event) {
+    if (event.target.open) this.opened.add(group);
+    else this.opened.delete(group);
+    localStorage.setItem(OPEN, [...this.opened].join(","));
+  }
+
+  accountMenu(event) {
+    const themes = /** @type {const} */ (["system", "light", "dark"]);
+    menuAt(event.currentTarget, [
+      { title: t("app.theme") },
+      ...themes.map((name) => ({
+        text: t(`app.theme${name[0].toUpperCase()}${name.slice(1)}`),
+        icon: { system: "monitor", light: "sun", dark: "moon" }[name],
+        checked: theme() === name,
+        run: () => setTheme(name),
+      })),
+      { title: t("app.language") },
+      ...Object.entries(LANGUAGES).map(([name, text]) => ({ text, icon: "languages", checked: language === name, run: () => chooseLanguage(name) })),
+      "-",
+      { text: t("app.shortcuts"), icon: "command", hint: "?", run: showShortcuts },
+      { text: t("app.signOut"), icon: "log-out", run: () => attempt(() => remove("/api/session").then(() => location.reload())) },
+      { title: t("app.version", { version: current.version }) },
+    ]);
+  }
+
+  item(page) {
+    const count = this.counts[page.name];
+    return html`<a class="nav-item" data-go href="#/${page.name}" aria-current=${this.route?.name === page.name ? "page" : nothing}>
+      ${icon(page.icon)}<span class="grow cut">${t(`page.${page.name}`)}</span>
+      ${count?.count ? html`<span class="count ${count.kind || ""}">${count.count}</span>` : nothing}
+    </a>`;
+  }
+
+  render() {
+    const overview = findPage("overview");
+    return html`
+      <div class="side-head">
+        <img src="/static/icon.svg" alt="" /><span class="grow">${t("app.name")}</span>
+        <button class="button ghost icon only-small close-side" aria-label=${t("app.closeSidebar")}
+          @click=${() => this.dispatchEvent(new CustomEvent("close-side"))}>${icon("x")}</button>
+      </div>
+      <div class="side-do">
+        <a class="nav-item" id="new" data-go href=${chatAddress(null)}>${icon("square-pen")}<span>${t("app.newChat")}</span></a>
+        <button class="nav-item" id="search" @click=${openPalette}>${icon("search")}<span>${t("app.search")}</span><kbd>Ctrl K</kbd></button>
+        ${overview ? this.item(overview) : nothing}
+      </div>
+      <div class="side-scroll">
+        <nav aria-label=${t("app.name")}>
+          ${GROUPS.map(
+            ({ group, pages }) => html`<details class="nav-group" ?open=${this.opened.has(group) || pages.some(({ name }) => name === this.route?.name)}
+              @toggle=${(event) => this.toggled(group, event)}>
+              <summary>${icon("chevron-right")}${t(`group.${group}`)}</summary>
+              ${pages.map((page) => this.item(page))}
+            </details>`,
+          )}
+        </nav>
+        <roe-chat-list .current=${this.route?.name === "chat" ? this.route.conversation : null}></roe-chat-list>
+      </div>
+      <div class="side-foot">
+        <button class="nav-item" id="account" aria-haspopup="menu" aria-expanded="false" aria-label=${t("app.account")} @click=${this.accountMenu}>
+          <span class="avatar" aria-hidden="true">${initials(current.name || t("role.owner"))}</span>
+          <span class="grow cut">${current.name || t(`role.${current.role}`)}</span>${icon("chevron-up")}
+        </button>
+      </div>`;
+  }
+}
+
+define("roe-sidebar", Sidebar);

@@ -1,0 +1,13 @@
+// The chat.
+
+import { html } from "../vendor/lit.js";
+import { t } from "../texts/texts.js";
+import { Element, define } from "../ui/element.js";
+
+class Chat extends Element {
+  render() {
+    return html`<p class="empty">${t("app.loading")}</p>`;
+  }
+}
+
+define("roe-chat", Chat);
