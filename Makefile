@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -111,6 +111,15 @@ $(CONSOLE_STAMP): $(CONSOLE)/package.json $(CONSOLE)/package-lock.json
 vendor: $(CONSOLE_STAMP) ## bundle the npm packages of the web console anew
 	@node $(CONSOLE)/bundle.mjs
 
+# Types of the console's modules and templates, where Node is.
+lint-console:
+	@if command -v node >/dev/null 2>&1; then $(MAKE) --no-print-directory check-console; \
+		else echo "· Node is not here: the types of the console are not checked"; fi
+
+check-console: $(CONSOLE_STAMP)
+	@cd $(CONSOLE) && node_modules/.bin/tsc -p . && node_modules/.bin/lit-analyzer --strict --quiet --maxWarnings 0 \
+		--rules.no-incompatible-type-binding off "../../bot/server/console/static/!(vendor|js)/**/*.js" >&2
+
 install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `python -m tests.clients`
 
 install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
@@ -118,7 +127,7 @@ install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a ho
 test-all: $(TEST_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
-lint: $(TEST_STAMP)
+lint: $(TEST_STAMP) lint-console
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 format: $(TEST_STAMP)

@@ -121,6 +121,9 @@ const used = [
   ...(await sprite()),
 ];
 await formulas();
+for (const name of await readdir(join(HERE, "types"))) {
+  await cp(join(HERE, "types", name), join(TARGET, name === "mermaid.d.ts" ? "mermaid" : "", name));
+}
 await licenses(used);
 const listed = { lock: createHash("sha256").update(await readFile(join(HERE, "package-lock.json"))).digest("hex"), packages: await describe(used), files: await files(TARGET) };
 await writeFile(join(TARGET, "vendor.json"), `${JSON.stringify(listed, null, 1)}\n`);

@@ -1,10 +1,7 @@
 // Hosts the sections that have not moved to pages yet.
 
 import { html } from "../vendor/lit.js";
-import { define } from "../ui/element.js";
 import { Page } from "../ui/page.js";
-import { closeDialogs } from "../js/dialog.js";
-import { View } from "../js/section-view.js";
 
 const STYLES = ["sections", "components", "transcript"];
 
@@ -15,6 +12,9 @@ class OldSection extends Page {
     /** @type {any} */
     this.section = null;
     this.shown = "";
+    /** @type {any} */
+    this.View = null;
+    this.closeDialogs = () => {};
   }
 
   async refresh() {
@@ -32,7 +32,7 @@ class OldSection extends Page {
     if (!this.section || address === this.shown) return;
     this.shown = address;
     this.view_?.close();
-    this.view_ = new View(this.section, { rest: this.rest, settings: this.query });
+    this.view_ = new this.View(this.section, { rest: this.rest, settings: this.query });
     clearInterval(this.poll);
     if (this.section.pollInterval) this.poll = setInterval(() => !document.hidden && this.view_.refresh(), this.section.pollInterval);
     this.view_.load();
@@ -48,14 +48,17 @@ class OldSection extends Page {
     super.disconnectedCallback();
     for (const link of this.links) link.remove();
     clearInterval(this.poll);
-    closeDialogs();
+    this.closeDialogs();
     this.view_?.close();
   }
 }
 
-define("roe-old-section", OldSection);
+customElements.define("roe-old-section", OldSection);
 
 /** Load a section and return the tag and properties of its element. */
 export async function loadSection(name) {
-  return { tag: "roe-old-section", section: await import(`../js/sections/${name}.js`) };
+  const [section, { View }, { closeDialogs }] = await Promise.all(
+    [`sections/${name}`, "section-view", "dialog"].map((file) => import(`../js/${file}.js`)),
+  );
+  return { tag: "roe-old-section", section, View, closeDialogs };
 }

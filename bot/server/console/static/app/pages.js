@@ -2,7 +2,7 @@
 
 import { allowed, isAdmin } from "./session.js";
 
-/** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<unknown>, hidden?: boolean, old?: boolean}} PageEntry */
+/** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<{tag: string, [property: string]: unknown}>, hidden?: boolean, old?: boolean}} PageEntry */
 
 const old = (name) => () => import("./old-section.js").then((found) => found.loadSection(name));
 

@@ -2,7 +2,7 @@
 
 import { html, nothing, render as renderInto } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
-import { Element, define } from "../ui/element.js";
+import { Element } from "../ui/element.js";
 import { icon } from "../ui/icon.js";
 import { closeDialogs } from "../ui/dialog.js";
 import { explain } from "../ui/page.js";
@@ -135,4 +135,4 @@ class Shell extends Element {
   }
 }
 
-define("roe-shell", Shell);
+customElements.define("roe-shell", Shell);

@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { remove } from "../api/client.js";
 import { chooseLanguage, language, LANGUAGES, t } from "../texts/texts.js";
-import { Element, define } from "../ui/element.js";
+import { Element } from "../ui/element.js";
 import { initials } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuAt } from "../ui/menu.js";
@@ -97,4 +97,4 @@ class Sidebar extends Element {
   }
 }
 
-define("roe-sidebar", Sidebar);
+customElements.define("roe-sidebar", Sidebar);

@@ -4,7 +4,7 @@ import { html, nothing, repeat } from "../vendor/lit.js";
 import { get, withQuery } from "../api/client.js";
 import { chatAddress } from "../app/router.js";
 import { t } from "../texts/texts.js";
-import { Element, define } from "../ui/element.js";
+import { Element } from "../ui/element.js";
 
 const POLL = 15_000;
 
@@ -43,4 +43,4 @@ class ChatList extends Element {
   }
 }
 
-define("roe-chat-list", ChatList);
+customElements.define("roe-chat-list", ChatList);

@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
-import { Element, define } from "../ui/element.js";
+import { Element } from "../ui/element.js";
 
 class Chat extends Element {
   render() {
@@ -10,4 +10,4 @@ class Chat extends Element {
   }
 }
 
-define("roe-chat", Chat);
+customElements.define("roe-chat", Chat);

@@ -9,14 +9,5 @@ export class Element extends LitElement {
   }
 }
 
-/**
- * Define an element once. Fields of reactive state are set in the constructor: class fields would hide the accessors.
- * @template T
- * @param {string} tag
- * @param {T} type
- * @returns {T}
- */
-export function define(tag, type) {
-  customElements.define(tag, type);
-  return type;
-}
+/** Define an element. */
+export const define = (tag, type) => customElements.define(tag, type);
