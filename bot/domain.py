@@ -404,10 +404,19 @@ class ProgressItem:
     state: ProgressState
 
 
+class StepKind(StrEnum):
+    """Kind of a step: a tool call, a call that delegates to a subagent, or a todo of the agent."""
+
+    TOOL = "tool"
+    SUBAGENT = "subagent"
+    TODO = "todo"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """A stored tool call of a run: `arguments` and `result` are short lines of plain text that may quote
-    anyone. The state is ACTIVE if there is no result; `seconds` is the duration (None: unknown).
+    """A stored tool call or todo of a run: `arguments`, `result` and `title` are short lines of plain text
+    that may quote anyone. The state is ACTIVE if there is no result; `seconds` is the duration (None:
+    unknown). `title` is the text of a todo or a subagent's task.
     """
 
     tool: str
@@ -415,6 +424,8 @@ class ToolStep:
     state: ProgressState
     result: str = ""
     seconds: float | None = None
+    kind: StepKind = StepKind.TOOL
+    title: str = ""
 
 
 class PartKind(StrEnum):

@@ -36,7 +36,7 @@ from bot.dispatch.run.session import RunSession
 from bot.dispatch.side_tasks import keep_running
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
-from bot.domain import InboundChange, Origin, Part, PartKind, Sender
+from bot.domain import InboundChange, Origin, Part, PartKind, Sender, ToolStep
 from bot.errors import RoebotError, RuntimeUnreachable, StoreUnavailable
 from bot.render.partial_markdown import close_fence
 from bot.store.admission_types import Accepted
@@ -165,6 +165,11 @@ class Dispatcher:
     def joined_count(self, conversation: int) -> int:
         session = self._sessions.get(conversation)
         return session.joined_count if session is not None else 0
+
+    def find_live_steps(self, conversation: int) -> tuple[int, tuple[ToolStep, ...]]:
+        """Return the turn that runs in a conversation (0: none), and its steps so far."""
+        session = self._sessions.get(conversation)
+        return session.live_steps if session is not None else (0, ())
 
     def wake_conversation(self, conversation: int) -> None:
         self.chat.wake(conversation)

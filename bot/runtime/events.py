@@ -110,9 +110,12 @@ def _todo_state(todo: Mapping[str, Any]) -> ProgressState:
 
 
 def _call_title(call: Mapping[str, Any]) -> str:
-    arguments = call.get("args")
-    described = _one_line(arguments.get("description")) if isinstance(arguments, Mapping) else ""
-    return described or _one_line(call.get("name"))
+    return described_task(call.get("args")) or _one_line(call.get("name"))
+
+
+def described_task(arguments: Any) -> str:
+    """Return the description in the arguments of a call ("" if there is none)."""
+    return _one_line(arguments.get("description")) if isinstance(arguments, Mapping) else ""
 
 
 def _one_line(value: Any) -> str:

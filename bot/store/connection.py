@@ -34,6 +34,7 @@ from bot.domain import (
     QuotationKind,
     ReplyAddress,
     Sender,
+    StepKind,
     ToolStep,
 )
 from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnKind, TurnMessage, TurnState
@@ -313,18 +314,26 @@ def decode_commands(column: str) -> dict[str, str]:
 
 
 def encode_steps(steps: Sequence[ToolStep]) -> str:
-    """Encode tool calls for their column."""
-    told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
+    """Encode steps for their column."""
+    told = [
+        [one.tool, one.arguments, one.state.value, one.result, one.seconds]
+        + ([] if one.kind is StepKind.TOOL else [one.kind.value, one.title])
+        for one in steps
+    ]
     return orjson.dumps(told).decode()
 
 
 def decode_steps(column: str) -> tuple[ToolStep, ...]:
-    """Decode a tool calls column."""
+    """Decode a steps column."""
     found = orjson.loads(column) if column else []
     return tuple(
-        ToolStep(tool, arguments, ProgressState(state), result, seconds)
-        for tool, arguments, state, result, seconds in found
+        ToolStep(tool, arguments, ProgressState(state), result, seconds, *_decode_kind(*kind))
+        for tool, arguments, state, result, seconds, *kind in found
     )
+
+
+def _decode_kind(kind: str = StepKind.TOOL, title: str = "") -> tuple[StepKind, str]:
+    return StepKind(kind), title
 
 
 def decode_message(row: Any) -> TurnMessage:

@@ -37,6 +37,7 @@ from bot.dispatch.run.service_calls import (
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.start_limiter import StartLimiter
+from bot.domain import ToolStep
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.render.thread_paths import ThreadPaths
@@ -105,6 +106,11 @@ class RunSession:
         """Number of messages that have joined the run, according to its events."""
         return len(self._transcript.joined)
 
+    @property
+    def live_steps(self) -> tuple[int, tuple[ToolStep, ...]]:
+        """The turn, and the steps of its run so far."""
+        return self._turn.id, self._transcript.steps
+
     def is_in(self, account: str, chat: str) -> bool:
         """Return whether the turn belongs to this chat."""
         return (self._turn.address.account, self._turn.address.chat) == (account, chat)
@@ -127,8 +133,7 @@ class RunSession:
         outcome = await self._attach_files(outcome)
         joined = await self._collect_steered()
         await self._empty_inbox()
-        steps = said.tool_log.entries
-        return replace(outcome, used=said.usage, joined=joined, steps=steps, additions=additions)
+        return replace(outcome, used=said.usage, joined=joined, steps=said.steps, additions=additions)
 
     async def _add_to_answer(self, outcome: RunOutcome) -> list[AnswerAddition]:
         """Return the features' additions to a finished answer."""

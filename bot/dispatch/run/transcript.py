@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.dispatch.tool_arguments import MAX_LINE, one_line, plain_tool_name, render_argument_line
-from bot.domain import ProgressItem, ProgressState, ToolStep
+from bot.domain import ProgressItem, ProgressState, StepKind, ToolStep
+from bot.runtime.events import DELEGATING, described_task
 from bot.runtime.interface import (
     ArtifactsPresented,
     AttemptStarted,
@@ -42,21 +43,21 @@ MAX_REMARK = 140
 
 
 class ProgressTracker:
-    """Collects a run's progress. `items` are the currently displayed steps."""
+    """Collects a run's progress. `items` are the currently displayed steps, `todos` all todos."""
 
     def __init__(self) -> None:
         self.items: tuple[ProgressItem, ...] = ()
-        self._todos: tuple[ProgressItem, ...] = ()
+        self.todos: tuple[ProgressItem, ...] = ()
         self._tools: dict[str, ProgressItem] = {}
 
     def record_event(self, event: TodosUpdated | ToolProgress) -> bool:
         """Record an event. Return whether the displayed items changed."""
         before = self.items
         if isinstance(event, TodosUpdated):
-            self._todos = event.items
+            self.todos = event.items
         else:
             self._record_tool(event.item)
-        self.items = select_items(self._todos, tuple(self._tools.values()))
+        self.items = select_items(self.todos, tuple(self._tools.values()))
         return self.items != before
 
     def _record_tool(self, item: ProgressItem) -> None:
@@ -68,7 +69,7 @@ class ProgressTracker:
 
     def clear(self) -> None:
         """Clear all items before a new attempt of the runtime."""
-        self.items = self._todos = ()
+        self.items = self.todos = ()
         self._tools.clear()
 
 
@@ -120,9 +121,18 @@ class ToolLog:
         elif known is None:
             arguments = render_argument_line(event.args, self._mask)
             step = ToolStep(plain_tool_name(event.tool), arguments, ProgressState.ACTIVE)
+            if event.tool == DELEGATING:
+                title = one_line(self._mask(described_task(event.args)), MAX_REMARK)
+                step = replace(step, kind=StepKind.SUBAGENT, title=title)
             self._calls[event.id] = _Call(step, at)
         while len(self._calls) > MAX_STEPS:
             del self._calls[next(iter(self._calls))]
+
+    def list_todos(self, items: Iterable[ProgressItem]) -> Iterable[ToolStep]:
+        """Return todos as steps."""
+        for item in items:
+            title = one_line(self._mask(item.title), MAX_REMARK)
+            yield ToolStep("", "", item.state, kind=StepKind.TODO, title=title)
 
     def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
         """Add calls from the thread's state that no event reported, in the thread's order; calls missing from
@@ -223,6 +233,11 @@ class RunTranscript:
             kept.add(last)
         shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key in kept}
         return _join_texts(shown.values())
+
+    @property
+    def steps(self) -> tuple[ToolStep, ...]:
+        """Return the todos, at most MAX_STEPS, and the latest tool calls."""
+        return (*self.tool_log.list_todos(self.progress.todos[:MAX_STEPS]), *self.tool_log.entries)
 
     @property
     def _closing_text(self) -> str:

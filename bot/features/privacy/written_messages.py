@@ -112,7 +112,7 @@ def list_written(connection: Connection, person: PersonKey, after: int) -> list[
             tuple(one.filename for one in decode_attachments(row.attachments)),
             row.sent_at,
             answers.get(row.turn_id, ""),
-            tuple(f"{step.tool} {step.arguments}".strip() for step in decode_steps(row.steps)),
+            tuple(f"{step.tool} {step.arguments or step.title}".strip() for step in decode_steps(row.steps)),
             decode_quotations(row.quotations),
         )
         for row in found

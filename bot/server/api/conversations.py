@@ -242,7 +242,7 @@ async def watch_conversation(
     by: By,
     _last_event_id: Annotated[str, Header(alias="Last-Event-ID", max_length=64)] = "",
 ) -> EventStream:
-    """Stream server-sent events: `snapshot`, then `turn`, `delta` and `typing` as they happen.
+    """Stream server-sent events: `snapshot`, then `turn`, `delta`, `steps` and `typing` as they happen.
 
     Each connection begins with a snapshot, to which its deltas refer, so a client that reconnects needs no
     history: `Last-Event-ID` is accepted and ignored.

@@ -74,6 +74,7 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and is_growing(view):
         growing = adapter.hub.list_frames(of.key.chat, view.id)
+    turn, live = services.dispatcher.find_live_steps(of.id)
     parts = {part.index: part for part in view.parts if part.content}
     for index, frame in growing.items():
         parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)
@@ -92,7 +93,7 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
         finished_at=view.finished_at,
         messages=view.messages,
         parts=[await present_part(view, parts[index], index in growing) for index in sorted(parts)],
-        steps=view.steps,
+        steps=view.steps or (live if turn == view.id else ()),
         usage=view.spent,
         model=view.model,
         asks=view.asks,

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from bot.account_state import Live
-from bot.domain import AttachmentKind, PartKind, PartState, ProgressState, QuotationKind
+from bot.domain import AttachmentKind, PartKind, PartState, ProgressState, QuotationKind, StepKind
 from bot.turn import TurnKind, TurnState
 
 
@@ -165,8 +165,9 @@ class DaysUsage(ApiModel):
 
 
 class ToolCallEntry(ApiModel):
-    """A tool call with shortened arguments and result. `state` is active until there is a result; `seconds`
-    is the duration, or None if it was not measured.
+    """A step: a tool call with shortened arguments and result, or a todo. `state` is active until there is a
+    result; `seconds` is the duration, or None if it was not measured. `title` is the text of a todo or a
+    subagent's task.
     """
 
     tool: str
@@ -174,12 +175,14 @@ class ToolCallEntry(ApiModel):
     state: ProgressState
     result: str
     seconds: float | None
+    kind: StepKind
+    title: str
 
 
 class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
-    again; `usage` is None if tokens were not counted; `steps` are the latest tool calls, oldest first, once
-    the turn is answered; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
+    again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
+    first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
     question or approval is open.
     """
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.core.text_deltas import make_delta
-from bot.domain import PartKind
+from bot.domain import PartKind, ToolStep
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import presenters, schemas
@@ -141,7 +141,14 @@ class FeedSnapshot(schemas.ApiModel):
     next: str | None
 
 
-FeedEvent = FeedSnapshot | schemas.TurnInfo | PartDelta | Typing
+class StepsChanged(schemas.ApiModel):
+    """The steps of a running turn, which replace those known."""
+
+    turn: int
+    steps: list[schemas.ToolCallEntry]
+
+
+FeedEvent = FeedSnapshot | schemas.TurnInfo | PartDelta | StepsChanged | Typing
 """Data of the events, for the OpenAPI document."""
 
 
@@ -172,6 +179,7 @@ class ConversationFeed:
         self._seen: dict[int, TurnView] = {}
         # Texts of open turns that the client has, by part.
         self._sent: dict[int, dict[int, str]] = {}
+        self._steps: tuple[int, tuple[ToolStep, ...]] = 0, ()
         self._pause = QUICK
 
     async def events(self) -> AsyncIterator[ServerSentEvent | None]:
@@ -206,6 +214,8 @@ class ConversationFeed:
         for frame in changes.frames:
             if (delta := self._find_delta(frame)) is not None:
                 yield ServerSentEvent("delta", delta)
+        if (steps := self._find_steps()) is not None:
+            yield ServerSentEvent("steps", steps)
         if changes.typing:
             yield ServerSentEvent("typing", Typing())
         yield None
@@ -217,6 +227,14 @@ class ConversationFeed:
         if view.state in OPEN_STATES:
             self._sent[view.id] = {part.index: part.text for part in turn.parts if part.kind is PartKind.TEXT}
         return turn
+
+    def _find_steps(self) -> StepsChanged | None:
+        """Return the steps of the turn in progress if the client has others."""
+        turn, steps = self._services.dispatcher.find_live_steps(self._of.id)
+        if not steps or turn not in self._seen or self._steps == (turn, steps):
+            return None
+        self._steps = turn, steps
+        return StepsChanged.model_validate({"turn": turn, "steps": steps})
 
     def _find_delta(self, frame: ReplyFrame) -> PartDelta | None:
         """Return what the client lacks of a growing part. A turn may have been sent with a newer frame."""

@@ -6,8 +6,15 @@ import pytest
 
 from bot.dispatch.run.transcript import MAX_STEPS, ToolLog
 from bot.dispatch.tool_arguments import MAX_LINE, one_line, render_argument_line
-from bot.domain import ProgressState, ToolStep
-from bot.runtime.interface import AttemptStarted, EventsMissing, ThreadAnswer, ToolCall, ToolResult
+from bot.domain import ProgressItem, ProgressState, StepKind, ToolStep
+from bot.runtime.interface import (
+    AttemptStarted,
+    EventsMissing,
+    ThreadAnswer,
+    TodosUpdated,
+    ToolCall,
+    ToolResult,
+)
 from bot.store.read_models import list_turns
 from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
@@ -94,6 +101,30 @@ async def test_what_events_did_not_tell_is_read_from_the_state(at: Bench) -> Non
         await at.until(lambda: at.adapter.texts() == ["Well."])
         await at.rest(1.0)
     assert [(one.tool, one.result) for one in await kept(at)] == [("read_file", "x"), ("ls", "y")]
+
+
+async def test_todos_and_subagents_are_steps(at: Bench) -> None:
+    at.mask = lambda text: text.replace("hunter22", "***")
+    async with at.running():
+        run = await first_run(at)
+        todo = TodosUpdated((ProgressItem("todo:0", "use hunter22", ACTIVE),))
+        run.emit(todo, ToolCall("c1", "task", {"description": "Look at hunter22", "prompt": "x"}))
+        await at.rest(0.5)
+        conversation = (await at.db.transact(list_turns, None, limit=1))[0].conversation
+        turn, live = at.dispatcher.find_live_steps(conversation)
+        assert [(one.kind, one.title, one.state) for one in live] == [
+            (StepKind.TODO, "use ***", ACTIVE),
+            (StepKind.SUBAGENT, "Look at ***", ACTIVE),
+        ]
+        run.emit(ToolResult("c1", "task", "seen"))
+        await ends(at, run)
+    stored = await kept(at)
+    assert [(one.kind, one.tool, one.result) for one in stored] == [
+        (StepKind.TODO, "", ""),
+        (StepKind.SUBAGENT, "task", "seen"),
+    ]
+    assert at.dispatcher.find_live_steps(conversation) == (0, ())
+    assert turn
 
 
 async def test_a_turn_without_calls_has_none(at: Bench) -> None:

@@ -70,6 +70,5 @@ async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
         for path, params in ((f"/api/turns/{turn['id']}", {}), ("/api/turns", {"limit": 1})):
             found = (await service.http.get(path, params=params)).json()
             [shown] = found.get("turns", [found])
-            assert shown["steps"] == [
-                {"tool": "ls", "arguments": "path: /", "state": "done", "result": "a b", "seconds": 1.5}
-            ]
+            step = {"tool": "ls", "arguments": "path: /", "state": "done", "result": "a b", "seconds": 1.5}
+            assert shown["steps"] == [{**step, "kind": "tool", "title": ""}]

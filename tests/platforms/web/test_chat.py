@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from bot.core.text_deltas import apply_delta
-from tests.platforms.web.serving import world
+from tests.platforms.web.serving import MODELS, world
 
 
 def applied(text: str, delta: Mapping[str, Any]) -> str:
@@ -101,6 +101,23 @@ async def test_the_events_are_described_for_clients(tmp_path: Path) -> None:
             <= names
             <= set(document["components"]["schemas"])
         )
+
+
+async def test_steps_are_told_while_a_turn_runs(tmp_path: Path) -> None:
+    async with world(tmp_path, graph="lead_agent", extra=MODELS) as service:
+        conversation = await service.open()
+        async with service.events(conversation) as events:
+            await anext(events)
+            call = '[tool=ls {"path": "/mnt/user-data/workspace"}]'
+            posted = await service.say(conversation, f"{call} [tokens=30] [every=0.05] look")
+            async for name, data in events:
+                if name == "steps":
+                    assert data["turn"] == posted["turn"]
+                    assert [step["tool"] for step in data["steps"]] == ["ls"]
+                    break
+            running = (await service.http.get(f"/api/turns/{posted['turn']}")).json()
+            assert (running["state"], running["steps"][0]["tool"]) == ("running", "ls")
+        assert [step["kind"] for step in (await service.turn(posted["turn"]))["steps"]] == ["tool"]
 
 
 async def test_the_same_event_is_accepted_once(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 
-const KINDS = ["snapshot", "turn", "delta", "typing"];
+const KINDS = ["snapshot", "turn", "delta", "steps", "typing"];
 const AGAIN = 1500;
 
 export class Stream {

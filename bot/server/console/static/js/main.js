@@ -85,6 +85,7 @@ function subscribe(id) {
       if (turn.kind === "chat" && turn.state === "done") refreshList();
     },
     delta: (delta) => transcript.delta(delta),
+    steps: () => null,
     typing: () => transcript.typing(),
   });
 }

@@ -9,8 +9,9 @@ const HEADS = ["Tool", "Arguments", "Result", "Duration"];
 
 /** Return the collapsed tool calls of a turn, null if there are none. */
 export function toolCalls(turn) {
-  if (!turn.steps.length) return null;
-  const rows = turn.steps.map((step) => [
+  const calls = turn.steps.filter((step) => step.kind !== "todo");
+  if (!calls.length) return null;
+  const rows = calls.map((step) => [
     step.tool,
     step.arguments || NOTHING,
     el("span", {}, badge(...(OUTCOMES[step.state] || [step.state])), ` ${step.result}`),
