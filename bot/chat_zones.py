@@ -1,4 +1,4 @@
-"""Time zones of chats."""
+"""Time zones and names of chats."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from bot.core.recent_values import RecentValues
 from bot.domain import ReplyAddress
 from bot.store import Database
-from bot.store.chats import load_person_zone, load_time_zone
+from bot.store.chats import load_person_zone, load_time_zone, set_chat_title
 
 _loaded: dict[str, ZoneInfo] = {}
 
@@ -51,3 +52,21 @@ class ChatZones:
     async def find_zone_at(self, address: ReplyAddress) -> tzinfo:
         """Return the time zone of a chat, or UTC if it is missing on this machine."""
         return await find_zone(await self.find_name(address.account, address.chat)) or UTC
+
+
+MAX_TITLES = 4096
+
+
+class ChatTitles:
+    """Names of groups, stored when they are first seen after a start and when they change."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._stored: RecentValues[str] = RecentValues(MAX_TITLES)
+
+    async def note_title(self, account: str, chat: str, title: str) -> None:
+        """Store the name of a chat unless it is known or empty."""
+        key = f"{account}:{chat}"
+        if title and self._stored.get(key) != title:
+            await self._db.transact(set_chat_title, account, chat, title)
+            self._stored.put(key, title)

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from bot.access import AccessPolicy, GrantedRoles, PermissionPolicy, Role
 from bot.account_state import AccountState
 from bot.account_view import AccountView, LimitsUsage, MessageLimits, no_policy
-from bot.chat_zones import ChatZones
+from bot.chat_zones import ChatTitles, ChatZones
 from bot.clock import Clock
 from bot.config import AccessEntry, Config, masked, secrets_of
 from bot.domain import (
@@ -234,6 +234,7 @@ class Core:
         self.usage: LimitsUsage = LimitsUsage()
         self.on_call: OnCall = OnCall()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
+        self.chat_titles = ChatTitles(db)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
         self._parts: dict[type, Any] = {}

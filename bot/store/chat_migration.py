@@ -53,7 +53,8 @@ MOVE_SETTINGS = [
         f"""UPDATE chats SET zone = CASE WHEN zone = '' THEN (SELECT o.zone {_OLD}) ELSE zone END,
         recorded_since = CASE WHEN record_days = 0 THEN (SELECT o.recorded_since {_OLD})
         ELSE recorded_since END,
-        record_days = CASE WHEN record_days = 0 THEN (SELECT o.record_days {_OLD}) ELSE record_days END
+        record_days = CASE WHEN record_days = 0 THEN (SELECT o.record_days {_OLD}) ELSE record_days END,
+        title = CASE WHEN title = '' THEN (SELECT o.title {_OLD}) ELSE title END
         WHERE account = :account AND chat = :new AND EXISTS (SELECT 1 {_OLD})"""
     ),
     sql("DELETE FROM chats WHERE account = :account AND chat = :old"),

@@ -1,4 +1,4 @@
-"""Chats: their time zones and kinds."""
+"""Chats: their time zones, names and kinds."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ SET_TIME_ZONE = sql(
     """INSERT INTO chats (account, chat, zone) VALUES (:account, :chat, :zone)
     ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone"""
 )
+# Set the name of a chat if it is new.
+SET_CHAT_TITLE = sql(
+    """INSERT INTO chats (account, chat, title) VALUES (:account, :chat, :title)
+    ON CONFLICT (account, chat) DO UPDATE SET title = excluded.title"""
+)
+LIST_CHAT_TITLES = sql("SELECT account, chat, title FROM chats WHERE title <> ''")
 # Read the kind of a chat.
 GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :account AND chat = :chat LIMIT 1")
 
@@ -38,6 +44,16 @@ def load_person_zone(connection: Connection, account: str, person: str) -> str:
 def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
     """Set the time zone of a chat."""
     connection.execute(SET_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
+
+
+def set_chat_title(connection: Connection, account: str, chat: str, title: str) -> None:
+    """Set the name of a chat."""
+    connection.execute(SET_CHAT_TITLE, {"account": account, "chat": chat, "title": title})
+
+
+def load_chat_titles(connection: Connection) -> dict[tuple[str, str], str]:
+    """Return the known names of chats, by account and chat."""
+    return {(row.account, row.chat): row.title for row in connection.execute(LIST_CHAT_TITLES).all()}
 
 
 def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:

@@ -45,7 +45,9 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """A conversation as listed. `owner` is `platform:id`, or "" for a group."""
+    """A conversation as listed. `owner` is `platform:id`, or "" for a group; `owner_name` is from their
+    newest message, `chat_title` is the name of a group ("" if unknown).
+    """
 
     id: int
     key: ConversationKey
@@ -60,6 +62,8 @@ class ConversationView:
     title: str
     created_at: float
     active_at: float
+    owner_name: str = ""
+    chat_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,13 @@ SET_TOPIC_TITLE = sql(
 SET_AGENT_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id AND title IN ('', :first)")
 CONVERSATION_VIEW = (
     "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"
-    " title, created_at, active_at"
+    " title, created_at, active_at,"
+    # An approval may be decided by somebody else.
+    " (SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id AND i.turn_id > 0"
+    " WHERE t.conversation_id = conversations.id AND conversations.owner <> '' AND t.answers = ''"
+    " ORDER BY t.id DESC, i.id DESC LIMIT 1) AS owner_sender,"
+    " (SELECT h.title FROM chats h WHERE h.account = conversations.account AND h.chat = conversations.chat)"
+    " AS chat_title"
 )
 GET_CONVERSATION = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
 # List the open chat turns of a conversation.
@@ -196,7 +206,7 @@ def _begin(connection: Connection, turn: int) -> str:
 def load_conversation(connection: Connection, conversation_id: int) -> ConversationView | None:
     """Return a conversation, or None if it does not exist."""
     row = connection.execute(GET_CONVERSATION, {"id": conversation_id}).first()
-    return None if row is None else _conversation(row)
+    return None if row is None else decode_conversation(row)
 
 
 def list_conversations(
@@ -210,7 +220,7 @@ def list_conversations(
         found = connection.execute(LIST_OWNED_CONVERSATIONS, {**given, "owners": list(owners)}).all()
     else:
         found = connection.execute(LIST_CONVERSATIONS, given).all()
-    return [_conversation(row) for row in found]
+    return [decode_conversation(row) for row in found]
 
 
 def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:
@@ -227,7 +237,7 @@ def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST
     return LaneView(first.id, TurnState(first.state), first.run_id, first.created_at, queued, asked_by)
 
 
-def _conversation(row: Any) -> ConversationView:
+def decode_conversation(row: Any) -> ConversationView:
     return ConversationView(
         id=row.id,
         key=ConversationKey(row.account, row.chat, row.topic, row.member),
@@ -242,6 +252,8 @@ def _conversation(row: Any) -> ConversationView:
         title=row.title,
         created_at=row.created_at,
         active_at=row.active_at,
+        owner_name=decode_sender(row.owner_sender).name if row.owner_sender else "",
+        chat_title=row.chat_title or "",
     )
 
 

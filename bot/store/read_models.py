@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from bot.domain import Part, ToolStep
-from bot.store.connection import NEWEST, OPEN, Connection, decode_message, decode_part, decode_steps, sql
+from bot.store.connection import (
+    NEWEST,
+    OPEN,
+    Connection,
+    Statement,
+    decode_message,
+    decode_part,
+    decode_steps,
+    sql,
+)
+from bot.store.names import escape_like, sender_patterns
 from bot.store.usage import TurnUsage, decode_usage
 from bot.turn import Stopped, TurnKind, TurnMessage, TurnState
 
@@ -40,6 +53,50 @@ class TurnView:
     """The model that answered, or the chosen one before an answer ("": the default)."""
 
 
+class TurnGroup(StrEnum):
+    """States as people see them. WAITING: the question or approval is open; DONE: it needs nothing more."""
+
+    FAILED = "failed"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFilter:
+    """Turns to list. `owner` sees those of their own conversations on the account `home` and in the web
+    console, and all on `accounts` ("": everyone's). `text` is contained in a message or reply; `person` is
+    `platform:id`.
+    """
+
+    owner: str = ""
+    home: str = ""
+    accounts: Collection[str] = ()
+    group: TurnGroup | None = None
+    text: str = ""
+    account: str = ""
+    person: str = ""
+
+    def fill(self, given: dict[str, Any]) -> Iterator[str]:
+        """Yield the names of the conditions, and add their values to `given`."""
+        if self.owner:
+            yield "accounts" if self.accounts else "owner"
+            given |= {"owner": self.owner, "home": self.home}
+            given |= {"accounts": sorted(self.accounts)} if self.accounts else {}
+        if self.group is not None:
+            yield self.group.value
+        if self.text:
+            yield "text"
+            given["text"] = f"%{escape_like(self.text)}%"
+        if self.account:
+            yield "account"
+            given["account"] = self.account
+        if self.person:
+            yield "person"
+            given |= {"person": self.person, **sender_patterns(self.person)}
+
+
 TURN_VIEW = (
     "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
     " finished_at, person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency,"
@@ -47,26 +104,29 @@ TURN_VIEW = (
     " EXISTS (SELECT 1 FROM conversations c WHERE c.id = conversation_id AND c.asked_by = turns.id"
     " AND c.question <> '') AS asks"
 )
-# List the turns of a conversation, newest first.
-LIST_CONVERSATION_TURNS = sql(
-    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id = :conversation AND id < :before
-    ORDER BY id DESC LIMIT :limit"""
+_OF_CONVERSATION = "conversation_id IN (SELECT c.id FROM conversations c WHERE {})"
+_OWN = "c.owner = :owner AND (c.account = :home OR c.platform = 'web')"
+_ASKS = _OF_CONVERSATION.format("c.asked_by = turns.id AND c.question <> ''")
+TURN_CONDITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "conversation": "conversation_id = :conversation",
+        "owner": _OF_CONVERSATION.format(_OWN),
+        "accounts": _OF_CONVERSATION.format(f"c.account IN :accounts OR ({_OWN})"),
+        "account": _OF_CONVERSATION.format("c.account = :account"),
+        "person": """(person = :person OR EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = turns.id
+        AND i.turn_id > 0 AND ((turns.platform = :of_platform AND i.sender LIKE :plain ESCAPE '!')
+        OR i.sender LIKE :linked ESCAPE '!')))""",
+        "text": """(EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = turns.id AND i.turn_id > 0
+        AND LOWER(i.text) LIKE LOWER(:text) ESCAPE '!') OR EXISTS (SELECT 1 FROM parts p
+        WHERE p.turn_id = turns.id AND LOWER(p.content) LIKE LOWER(:text) ESCAPE '!'))""",
+        "failed": "state IN ('failed', 'expired')",
+        "waiting": _ASKS,
+        "running": f"state IN {OPEN}",
+        "done": f"state = 'done' AND NOT {_ASKS}",
+        "cancelled": "state = 'cancelled'",
+    }
 )
-# List the turns of a person's own conversations on an account and in the web console.
-LIST_OWNED_TURNS = sql(
-    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id IN (SELECT id FROM conversations
-    WHERE owner = :owner AND (account = :account OR platform = 'web')) AND id < :before
-    ORDER BY id DESC LIMIT :limit"""
-)
-# List the turns of all conversations on some accounts, and of a person's own conversations.
-LIST_TURNS_ON_ACCOUNTS = sql(
-    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id IN (SELECT id FROM conversations
-    WHERE account IN :accounts OR (owner = :owner AND (account = :account OR platform = 'web')))
-    AND id < :before ORDER BY id DESC LIMIT :limit""",
-    "accounts",
-)
-# List all turns, newest first.
-LIST_TURNS = sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
+"""Conditions by which turns are listed."""
 MESSAGES_OF_TURNS = sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, quotations, mentions,
     sent_at, deleted FROM inbound WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
@@ -81,34 +141,29 @@ COUNT_OPEN_TURNS = sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN 
 
 
 def list_turns(
-    connection: Connection, conversation_id: int | None, before: int = NEWEST, limit: int = 50
+    connection: Connection,
+    conversation_id: int | None,
+    before: int = NEWEST,
+    limit: int = 50,
+    only: TurnFilter | None = None,
 ) -> list[TurnView]:
     """Return turns of a conversation, or of all, with ids below `before`, newest first, with messages and
     parts.
     """
-    given = {"before": before, "limit": limit}
-    if conversation_id is None:
-        return _whole(connection, connection.execute(LIST_TURNS, given).all())
-    of = {**given, "conversation": conversation_id}
-    return _whole(connection, connection.execute(LIST_CONVERSATION_TURNS, of).all())
+    given: dict[str, Any] = {"before": before, "limit": limit}
+    names = [] if only is None else [*only.fill(given)]
+    if conversation_id is not None:
+        names.append("conversation")
+        given["conversation"] = conversation_id
+    return _whole(connection, connection.execute(_select_turns(tuple(names)), given).all())
 
 
-def list_turns_of_owner(
-    connection: Connection,
-    owner: str,
-    account: str,
-    before: int = NEWEST,
-    limit: int = 50,
-    accounts: Collection[str] = (),
-) -> list[TurnView]:
-    """Return turns of a person's own conversations on an account and in the web console, and of all
-    conversations on `accounts`, newest first.
-    """
-    given: dict[str, Any] = {"owner": owner, "account": account, "before": before, "limit": limit}
-    if not accounts:
-        return _whole(connection, connection.execute(LIST_OWNED_TURNS, given).all())
-    found = connection.execute(LIST_TURNS_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)})
-    return _whole(connection, found.all())
+@lru_cache(maxsize=256)
+def _select_turns(conditions: tuple[str, ...]) -> Statement:
+    """Return the statement that lists turns, newest first, which meet these conditions."""
+    where = " AND ".join(["id < :before", *(TURN_CONDITIONS[name] for name in conditions)])
+    listed = ("accounts",) if "accounts" in conditions else ()
+    return sql(f"SELECT {TURN_VIEW} FROM turns WHERE {where} ORDER BY id DESC LIMIT :limit", *listed)
 
 
 def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:

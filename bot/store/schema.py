@@ -410,7 +410,7 @@ firings = Table(
     Index("firings_again", "retry_at", sqlite_where=AGAIN, postgresql_where=AGAIN),
 )
 
-# Settings of chats.
+# Settings of chats, and the name of each group as it was last seen.
 chats = Table(
     "chats",
     metadata,
@@ -419,6 +419,7 @@ chats = Table(
     _text("zone"),
     _int("record_days"),
     _time("recorded_since"),
+    _text("title"),
 )
 
 # Recorded messages of chats. `private_topic` is 1 if not all chat members can read the topic: in private

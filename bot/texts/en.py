@@ -14,6 +14,13 @@ ENGLISH: Mapping[str, str] = {
     "too_long": "Your message is {size:,} characters long, but the limit is {limit:,}. Please shorten it.",
     "file_too_big": "`{name}` is too large ({size}). The limit is {limit}. Please send a smaller file.",
     "unsupported": "I can't read this kind of content ({kind}). Please send it as text, a picture or a file.",
+    # Names
+    "place_private": "{app} chat",
+    "place_group": "{app} group",
+    "platform_web": "Web console",
+    "platform_terminal": "Terminal",
+    "person_here": "Owner",
+    "person_unknown": "{app} user",
     "kind_audio": "audio",
     "kind_sticker": "sticker",
     "kind_location": "location",

@@ -14,6 +14,13 @@ CHINESE: Mapping[str, str] = {
     "too_long": "消息过长：共 {size:,} 个字符，上限为 {limit:,} 个。请精简后重新发送。",
     "file_too_big": "文件 `{name}` 过大：{size}，上限为 {limit}。请发送较小的文件。",
     "unsupported": "无法读取此类内容（{kind}）。请以文字、图片或文件的形式发送。",
+    # Names
+    "place_private": "{app} 私聊",
+    "place_group": "{app} 群聊",
+    "platform_web": "网页控制台",
+    "platform_terminal": "终端",
+    "person_here": "所有者",
+    "person_unknown": "{app} 用户",
     "kind_audio": "音频",
     "kind_sticker": "表情",
     "kind_location": "位置",

@@ -58,6 +58,7 @@ SERVICE = {
     GET /api/session
     GET /api/openapi.json
     GET /api/commands
+    GET /api/names
     GET /api/conversations
     POST /api/conversations
     POST /api/schedules/preview

@@ -154,8 +154,8 @@ async def test_what_the_configuration_says_is_changed_there(tmp_path: Path) -> N
         core.apply_config(core.config.model_copy(update={"access": rules}))
         shown = (await service.http.get("/api/access")).json()
         assert shown["configured"] == [
-            {"entry": "telegram:1", "role": "owner", "account": "", "not_on": []},
-            {"entry": "telegram:2", "role": "blocked", "account": "", "not_on": []},
+            {"entry": "telegram:1", "role": "owner", "account": "", "not_on": [], "name": ""},
+            {"entry": "telegram:2", "role": "blocked", "account": "", "not_on": [], "name": ""},
         ]
         for entry, role in (("telegram:1", "blocked"), ("telegram:1", "admin"), ("telegram:2", "member")):
             answer = await service.http.put(f"/api/access/{entry}", json={"role": role})

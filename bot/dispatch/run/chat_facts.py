@@ -29,6 +29,7 @@ async def build_chat_facts(scope: RunScope, now: float, services: Sequence[str])
     """
     turn, channel, zone = scope.turn, scope.channel, scope.zone
     described = await describe_chat(turn, channel)
+    await scope.core.chat_titles.note_title(turn.address.account, turn.address.chat, described.title)
     named = {"title": described.title, "people": described.people, "visibility": described.visibility}
     address, texts = turn.address, scope.texts
     renderer = channel.adapter.renderer

@@ -29,6 +29,7 @@ from bot.features.schedules.upcoming import upcoming_runs
 from bot.server.api import local_chats
 from bot.server.api.auth import By, Principal, accounts_with, audit_actor, check, may, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
+from bot.server.api.display_names import name_chat, texts_of
 from bot.server.api.errors import not_found
 from bot.store.conversations import ConversationView
 
@@ -82,7 +83,8 @@ async def get_schedules(
     whose = visible_owners(services, by)
     found = await services.db.transact(list_schedules, parse_cursor(cursor), limit, *whose)
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Schedules(schedules=visible_schedules(services, by, found), next=next_cursor)
+    shown = [present_schedule(services, by, one) for one in visible_schedules(services, by, found)]
+    return schemas.Schedules(schedules=shown, next=next_cursor)
 
 
 @router.post("", status_code=201)
@@ -104,7 +106,7 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
         )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
-    return await _present_preview(services, created)
+    return await _present_preview(services, by, created)
 
 
 @router.post("/preview")
@@ -137,7 +139,7 @@ async def list_calendar(services: Services, by: By, begin: Instant, end: Instant
     # A run due exactly at `begin` is included.
     upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
-        schedules=schedules,
+        schedules=[present_schedule(services, by, one) for one in schedules],
         firings=[
             *(_present_past_run(one) for one in past if one.schedule not in hidden),
             *(_present_upcoming_run(schedule, at) for schedule, at in upcoming.firings),
@@ -153,7 +155,7 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
     found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
     preview = await _schedules(services).preview(found) if active else SchedulePreview(found, ())
-    return await _present_preview(services, preview)
+    return await _present_preview(services, by, preview)
 
 
 @router.patch("/{schedule}")
@@ -179,7 +181,7 @@ async def update_schedule(
             time, zone = await schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
         changed = await _schedules(services).change(found, draft, audit_actor(services, by))
-        return await _present_preview(services, changed)
+        return await _present_preview(services, by, changed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -191,9 +193,8 @@ async def pause_schedule(schedule: Number, services: Services, by: By) -> schema
     found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.ACTIVE:
         raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
-    return schemas.ScheduleInfo.model_validate(
-        await _schedules(services).pause(found, audit_actor(services, by))
-    )
+    paused = await _schedules(services).pause(found, audit_actor(services, by))
+    return present_schedule(services, by, paused)
 
 
 @router.post("/{schedule}/resume")
@@ -205,7 +206,7 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
         raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
     try:
         resumed = await _schedules(services).activate(found, audit_actor(services, by))
-        return await _present_preview(services, resumed)
+        return await _present_preview(services, by, resumed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -219,7 +220,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
         await _schedules(services).trigger(found, audit_actor(services, by))
     except ScheduleRefused as refused:
         raise _refusal(services, refused, 409) from None
-    return schemas.ScheduleInfo.model_validate(found)
+    return present_schedule(services, by, found)
 
 
 @router.delete("/{schedule}", status_code=204)
@@ -288,10 +289,19 @@ def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422)
     return HTTPException(status, describe_refusal(services.core.account(PAGE).texts, refused))
 
 
-async def _present_preview(services: ApiServices, found: SchedulePreview) -> schemas.PreviewedSchedule:
+def present_schedule(services: ApiServices, by: Principal, one: Schedule) -> schemas.ScheduleInfo:
+    """Return a schedule in the API format, with the name of its chat."""
+    name = one.maker.name if one.chat_kind is ChatKind.PRIVATE else one.chat_title
+    place = name_chat(services, texts_of(services, by), one.account, one.platform, one.chat_kind, name)
+    return schemas.ScheduleInfo.model_validate(one).model_copy(update={"place": place})
+
+
+async def _present_preview(
+    services: ApiServices, by: Principal, found: SchedulePreview
+) -> schemas.PreviewedSchedule:
     words = await _schedules(services).describe(found.schedule, services.core.account(PAGE).texts)
     return schemas.PreviewedSchedule(
-        **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(),
+        **present_schedule(services, by, found.schedule).model_dump(),
         firings=list(found.firings),
         words=words,
     )

@@ -41,7 +41,8 @@ class Schedule:
     """A schedule. `rule` is the stored form of a recurrence, `spoken` its original wording, `zone` an IANA
     name. `topic` "" means the chat itself. `conversation` is continued by the runs (0: one of the schedule's
     own). `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if nothing is due.
-    `digested_at` is the end of the last digest (0.0: not recorded).
+    `digested_at` is the end of the last digest (0.0: not recorded); `chat_title` is the name of a group, if
+    known.
     """
 
     id: int
@@ -63,6 +64,7 @@ class Schedule:
     next_at: float
     failures: int = 0
     digested_at: float = 0.0
+    chat_title: str = ""
 
     @property
     def address(self) -> ReplyAddress:
@@ -83,7 +85,8 @@ class Schedule:
 SCHEDULE_COLUMNS = (
     "id, kind, state, text, spoken, rule, zone, account, platform, chat, chat_kind, topic, conversation_id,"
     " made_in, maker, person, made_at, next_at, failures, alerted,"
-    " digested_at"
+    " digested_at, (SELECT h.title FROM chats h WHERE h.account = schedules.account"
+    " AND h.chat = schedules.chat) AS chat_title"
 )
 # Insert a schedule; returns its id.
 ADD_SCHEDULE = sql(
@@ -294,6 +297,7 @@ def decode_schedule(row: Any) -> Schedule:
         next_at=row.next_at,
         failures=row.failures,
         digested_at=row.digested_at,
+        chat_title=row.chat_title or "",
     )
 
 

@@ -13,7 +13,7 @@ from bot.server.api.schemas import ApiModel
 class ScheduleInfo(ApiModel):
     """A schedule. `when` is the time as entered; `rule` is the time as stored: five cron fields (`L`: the
     last day of the month), a rule of iCalendar, several of these joined by ` | `, or `@` and a time. `person`
-    created it; `failures` counts consecutive failed runs.
+    created it, for the chat named `place`; `failures` counts consecutive failed runs.
     """
 
     id: int
@@ -32,6 +32,7 @@ class ScheduleInfo(ApiModel):
     made_at: float
     next_at: float
     failures: int
+    place: str = ""
 
 
 class PreviewedSchedule(ScheduleInfo):

@@ -21,6 +21,7 @@ from bot.features.usage.usage_store import (
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
 from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
+from bot.server.api.display_names import name_person, texts_of
 from bot.server.api.errors import not_found
 from bot.store.connection import Accounts
 from bot.store.usage import UsageSum
@@ -51,11 +52,11 @@ async def get_usage(
     accounts = _visible_accounts(services, by, person)
     if person:
         one = await services.db.transact(load_person_usage, begin, person, accounts)
-        return _present_usage(begin, one.spending, [one], next_cursor=None)
+        return _present_usage(services, by, begin, one.spending, [one], next_cursor=None)
     found = await services.db.transact(list_person_usage, begin, cursor, limit, accounts)
     next_cursor = found[-1].person if len(found) == limit else None
     total = await services.db.transact(sum_usage, begin, accounts=accounts)
-    return _present_usage(begin, total, found, next_cursor=next_cursor)
+    return _present_usage(services, by, begin, total, found, next_cursor=next_cursor)
 
 
 @router.get("/days")
@@ -105,7 +106,21 @@ def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Acco
 
 
 def _present_usage(
-    begin: float, total: UsageSum, found: Sequence[PersonTotals], *, next_cursor: str | None
+    services: ApiServices,
+    by: Principal,
+    begin: float,
+    total: UsageSum,
+    found: Sequence[PersonTotals],
+    *,
+    next_cursor: str | None,
 ) -> schemas.UsageReport:
-    people = [schemas.PersonUsage(person=one.person, name=one.name, **asdict(one.spending)) for one in found]
+    texts = texts_of(services, by)
+    people = [
+        schemas.PersonUsage(
+            person=one.person,
+            name=name_person(services, texts, one.person, one.name),
+            **asdict(one.spending),
+        )
+        for one in found
+    ]
     return schemas.UsageReport(since=begin, total=total, people=people, next=next_cursor)

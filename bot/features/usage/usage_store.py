@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from bot.store.connection import Accounts, Connection, Rows, Statement, decode_sender, sql
+from bot.store.connection import Accounts, Connection, Rows, Statement, sql
+from bot.store.names import load_person_names
 from bot.store.usage import TurnUsage, UsageSum, decode_usage
 
 
 @dataclass(frozen=True, slots=True)
 class PersonTotals:
-    """The token usage of a person; `name` is from their newest message."""
+    """The token usage of a person; `name` is "" if unknown."""
 
     person: str
     name: str
@@ -68,11 +69,6 @@ LAST_USAGE = sql(
     """SELECT person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency FROM turns
     WHERE conversation_id = :conversation AND kind = 'chat' AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
 )
-# Read a person's name as of their newest message that cost tokens.
-NAME_OF_PERSON = sql(
-    """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
-    AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
-)
 
 
 def _restricted(statement: Statement) -> Statement:
@@ -121,7 +117,7 @@ def load_person_usage(
 ) -> PersonTotals:
     """Return a person's usage since a time, on the accounts."""
     spent = sum_usage(connection, since, person, None, accounts)
-    return PersonTotals(person, _name(connection, person), spent)
+    return PersonTotals(person, load_person_names(connection, [person]).get(person, ""), spent)
 
 
 def sum_usage_by_day(
@@ -164,12 +160,8 @@ def list_top_usage(
 
 
 def _named(connection: Connection, found: Sequence[Any]) -> list[PersonTotals]:
-    return [PersonTotals(row.who, _name(connection, row.who), _spending(row)) for row in found]
-
-
-def _name(connection: Connection, person: str) -> str:
-    sender = connection.execute(NAME_OF_PERSON, {"person": person}).scalar_one_or_none()
-    return decode_sender(sender).name if sender else ""
+    names = load_person_names(connection, (row.who for row in found))
+    return [PersonTotals(row.who, names.get(row.who, ""), _spending(row)) for row in found]
 
 
 def _spending(row: Any) -> UsageSum:

@@ -18,6 +18,7 @@ from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
     channels,
     conversations,
+    display_names,
     health,
     sign_in,
     turns,
@@ -34,7 +35,7 @@ from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-ROUTED = (health, sign_in, channels, conversations, turns)
+ROUTED = (health, sign_in, channels, conversations, display_names, turns)
 
 
 def create_app(services: ApiServices) -> FastAPI:

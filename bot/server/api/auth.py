@@ -7,7 +7,7 @@ default it is for admins of all accounts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -49,7 +49,8 @@ class Principal:
     """An authenticated caller.
 
     `sender` is the author recorded for the caller's actions; `session` is the hash of the session key ("" if
-    the caller sent the token). `generation` is that of the token under which the owner signed in.
+    the caller sent the token). `generation` is that of the token under which the owner signed in; `locale`
+    lists the languages of the request.
     """
 
     role: Role
@@ -57,6 +58,7 @@ class Principal:
     sender: Sender = HERE
     session: str = ""
     generation: int = 0
+    locale: str = field(default="", compare=False)
 
     @property
     def is_local_owner(self) -> bool:
@@ -124,7 +126,7 @@ async def require_caller(request: Request) -> Principal:
     found = find_caller(request)
     if found is None:
         raise HTTPException(401, NOT_KNOWN)
-    return found
+    return replace(found, locale=request.headers.get("accept-language", ""))
 
 
 By = Annotated[Principal, Depends(require_caller)]

@@ -210,7 +210,9 @@ async def read_transcript(
     await record_conversation_read(services, by, of)
     found = await services.db.transact(list_turns, conversation, parse_cursor(cursor), limit)
     return schemas.Turns(
-        turns=[await presenters.present_turn(services, of, view) for view in presenters.visible_turns(found)],
+        turns=[
+            await presenters.present_turn(services, by, of, view) for view in presenters.visible_turns(found)
+        ],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 

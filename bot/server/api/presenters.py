@@ -14,6 +14,7 @@ from bot.render.html import render_html
 from bot.server.api import schemas
 from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
+from bot.server.api.display_names import name_place
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
 from bot.turn import TurnState
@@ -60,6 +61,8 @@ def present_conversation(
         active_at=view.active_at,
         own=by.owns_conversation(view),
         writable=by.owns_conversation(view) and local_adapter(services, view.key.account) is not None,
+        place=name_place(services, by, view),
+        owner_name=view.owner_name,
     )
 
 
@@ -68,7 +71,9 @@ def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
     return [view for view in found if not view.left]
 
 
-async def present_turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.TurnInfo:
+async def present_turn(
+    services: ApiServices, by: Principal, of: ConversationView, view: TurnView
+) -> schemas.TurnInfo:
     """Return a turn in the API format, including the newest text of a reply in progress."""
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
@@ -97,6 +102,9 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
         usage=view.spent,
         model=view.model,
         asks=view.asks,
+        account=of.key.account,
+        platform=of.platform,
+        place=name_place(services, by, of),
     )
 
 

@@ -38,7 +38,8 @@ class SignedIn(ApiModel):
 
 class ConversationInfo(ApiModel):
     """A conversation. `owner` is `platform:id` ("" for a group); `own` is true if the caller owns it;
-    `writable` is true if the caller can post messages to it here.
+    `writable` is true if the caller can post messages to it here. `place` is the name of its chat, and
+    `owner_name` that of its owner ("" for a group, or if unknown).
     """
 
     id: int
@@ -56,6 +57,36 @@ class ConversationInfo(ApiModel):
     active_at: float
     own: bool
     writable: bool
+    place: str
+    owner_name: str
+
+
+class PersonName(ApiModel):
+    """A person (`platform:id`) by name, and an account that they used."""
+
+    person: str
+    name: str
+    platform: str
+    account: str
+
+
+class ChatName(ApiModel):
+    """A chat, or a topic in it, by name. `conversation` is its latest one."""
+
+    account: str
+    chat: str
+    topic: str
+    name: str
+    platform: str
+    kind: str
+    conversation: int
+
+
+class NameList(ApiModel):
+    """People and chats whose name contains a text: people by name, chats by their last use."""
+
+    people: list[PersonName]
+    chats: list[ChatName]
 
 
 class Conversations(ApiModel):
@@ -134,7 +165,7 @@ class UsageTotals(Tokens):
 
 
 class PersonUsage(UsageTotals):
-    """Tokens used by a person (`platform:id`), with the name from their newest message."""
+    """Tokens used by a person (`platform:id`), with their name, or a description if it is unknown."""
 
     person: str
     name: str
@@ -183,7 +214,7 @@ class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-    question or approval is open.
+    question or approval is open. `place` is the name of the chat.
     """
 
     id: int
@@ -204,6 +235,9 @@ class TurnInfo(ApiModel):
     usage: Tokens | None
     model: str
     asks: bool
+    account: str
+    platform: str
+    place: str
 
 
 class Turns(ApiModel):
@@ -309,13 +343,14 @@ GivenRole = Literal["owner", "admin", "member", "blocked"]
 
 class ConfiguredRole(ApiModel):
     """A role in the configuration, either for one account or for all accounts ("") except those with their
-    own list (`not_on`).
+    own list (`not_on`). `name` is that of the person or group, if known.
     """
 
     entry: str
     role: GivenRole
     account: str = ""
     not_on: list[str] = []
+    name: str = ""
 
 
 class AccountDefault(ApiModel):

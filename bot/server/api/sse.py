@@ -222,7 +222,7 @@ class ConversationFeed:
 
     async def _present(self, view: TurnView) -> schemas.TurnInfo:
         """Return a turn to send as a whole, to which later deltas refer."""
-        turn = await presenters.present_turn(self._services, self._of, view)
+        turn = await presenters.present_turn(self._services, self._by, self._of, view)
         self._sent.pop(view.id, None)
         if view.state in OPEN_STATES:
             self._sent[view.id] = {part.index: part.text for part in turn.parts if part.kind is PartKind.TEXT}

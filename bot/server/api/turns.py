@@ -33,7 +33,7 @@ from bot.server.api.sse import Subscriptions
 from bot.store import read_models
 from bot.store.approval_rules import REFUSALS
 from bot.store.conversations import ConversationView, load_lane
-from bot.store.read_models import TurnView, list_turns_of_owner
+from bot.store.read_models import TurnFilter, TurnGroup, TurnView
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import load_turn
 from bot.store.usage_limits import UsageLimits
@@ -219,29 +219,35 @@ async def list_turns(
             ge=1, lt=2**53, description="Conversation whose turns to list; omit it to list the turns of all."
         ),
     ] = None,
+    state: TurnGroup | None = None,
+    q: Annotated[str, Query(max_length=200, description="Text in a message or reply.")] = "",
+    account: Annotated[str, Query(max_length=64)] = "",
+    person: Annotated[str, Query(max_length=256, description="Author (`platform:id`).")] = "",
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Turns:
-    """List the turns of one conversation or of all, newest first; members see only their own."""
+    """List the turns of one conversation or of all, newest first; members see only their own. `running`
+    includes queued turns; `waiting` are those whose question or approval is open.
+    """
     known: dict[int, ConversationView] = {}
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
         await record_conversation_read(services, by, known[conversation])
+    only = TurnFilter(group=state, text=q.strip(), account=account, person=person)
     accounts = accounts_with(services, by, Permission.READ)
     if conversation is None and (accounts is None or accounts):
         await record_turns_read(services, by, accounts)
     if conversation is None and accounts is not None:
-        found = await services.db.transact(
-            list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit, accounts
-        )
-    else:
-        found = await services.db.transact(read_models.list_turns, conversation, parse_cursor(cursor), limit)
+        only = replace(only, owner=by.person, home=by.account, accounts=accounts)
+    found = await services.db.transact(
+        read_models.list_turns, conversation, parse_cursor(cursor), limit, only
+    )
     for view in found:
         if view.conversation not in known:
             known[view.conversation] = await local_chats.visible_conversation(services, by, view.conversation)
     return schemas.Turns(
         turns=[
-            await presenters.present_turn(services, known[view.conversation], view)
+            await presenters.present_turn(services, by, known[view.conversation], view)
             for view in presenters.visible_turns(found)
         ],
         next=str(found[-1].id) if len(found) == limit else None,
@@ -254,7 +260,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
     """Return a turn."""
     of, view = await local_chats.visible_turn(services, by, turn)
     await record_conversation_read(services, by, of)
-    return await presenters.present_turn(services, of, view)
+    return await presenters.present_turn(services, by, of, view)
 
 
 @router.get("/{turn}/documents/{part}", response_class=Response)

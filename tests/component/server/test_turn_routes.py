@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from bot.domain import ProgressState, ToolStep
 from bot.store.admission_types import Verdict
-from bot.store.turns import save_turn
-from tests.contract.store.inbound_messages import accept, admission, message
+from bot.store.interrupts import open_interrupt
+from bot.store.turns import load_turn, save_turn
+from bot.turn import TurnState
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import World, world
 
 
@@ -72,3 +78,61 @@ async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
             [shown] = found.get("turns", [found])
             step = {"tool": "ls", "arguments": "path: /", "state": "done", "result": "a b", "seconds": 1.5}
             assert shown["steps"] == [{**step, "kind": "tool", "title": ""}]
+
+
+async def stored(service: World, text: str, state: TurnState = TurnState.DONE, **more: Any) -> int:
+    """A turn on Telegram in this state; its id."""
+    db, now = service.service.db, service.service.clock.now()
+    [taken] = await accept(db, admission(message(text, **more), Verdict.COMMAND), now=now)
+    assert taken.turn is not None
+    await db.transact(save_turn, taken.turn, [], now, state=state)
+    return int(taken.turn)
+
+
+async def listed(client: Any, **params: Any) -> list[int]:
+    answer = await client.get("/api/turns", params=params)
+    assert answer.status_code == 200, answer.text
+    return [turn["id"] for turn in answer.json()["turns"]]
+
+
+async def test_turns_by_state_text_account_and_person(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as service:
+        own = await service.open()
+        here = (await service.turn((await service.say(own, "100% of the Report"))["turn"]))["id"]
+        done = await stored(service, "the report", chat="c7")
+        failed = await stored(service, "发票在哪里", TurnState.FAILED, chat="c8", sender=BEN)
+        asking = await stored(service, "delete it", chat="c9")
+        claim = await service.service.db.transact(load_turn, asking)
+        assert claim is not None
+        await service.service.db.transact(open_interrupt, claim.turn, "i1", ["yes", "no"], 1.0)
+        running = await stored(service, "wait", TurnState.RUNNING, chat="c8", sender=BEN)
+        for params, expected in (
+            ({"state": "failed"}, [failed]),
+            ({"state": "waiting"}, [asking]),
+            ({"state": "running"}, [running]),
+            ({"state": "done"}, [done, here]),
+            ({"state": "cancelled"}, []),
+            ({"q": "REPORT"}, [done, here]),
+            ({"q": "0% of"}, [here]),
+            ({"q": "%"}, [here]),
+            ({"q": "发票"}, [failed]),
+            ({"account": "tg"}, [running, asking, failed, done]),
+            ({"account": "web", "state": "done"}, [here]),
+            ({"person": "telegram:8"}, [running, failed]),
+            ({"person": "telegram:8", "state": "failed"}, [failed]),
+            ({"person": "discord:8"}, []),
+            ({"conversation": own, "q": "report"}, [here]),
+        ):
+            assert await listed(service.http, **params) == expected, params
+        assert (await service.http.get("/api/turns", params={"state": "nonsense"})).status_code == 422
+        [turn] = (await service.http.get("/api/turns", params={"state": "waiting"})).json()["turns"]
+        assert (turn["state"], turn["asks"], turn["place"]) == ("done", True, "Ann")
+
+
+@pytest.mark.parametrize("params", [{"q": "secret"}, {"person": "telegram:8"}, {"state": "done"}])
+async def test_filters_show_members_no_more(tmp_path: Path, params: dict[str, str]) -> None:
+    async with world(tmp_path, extra=CHATS) as service, signed_in(service, ANN) as ann:
+        own = await stored(service, "my secret", chat="p7")
+        await stored(service, "their secret", chat="p8", sender=BEN)
+        assert set(await listed(ann, **params)) <= {own, own - 1}
+        assert await listed(ann, person="telegram:8") == []

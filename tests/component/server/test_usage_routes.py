@@ -66,16 +66,18 @@ async def test_conversations_people_and_all(tmp_path: Path) -> None:
         assert found["total"] == sums(4, 335)
         assert found["since"] == pytest.approx(service.service.clock.now() - 7 * 86400, abs=60)
         # All of them were written at the page, whatever they count as here.
-        expected = [("slack:U1", sums(1, 5)), ("telegram:7", sums(1, 300)), ("web:owner", sums(2, 30))]
-        name = found["people"][0]["name"]
-        assert found["people"] == [{"person": who, "name": name, **spent} for who, spent in expected]
+        assert found["people"] == [
+            {"person": "slack:U1", "name": "Slack user", **sums(1, 5)},
+            {"person": "telegram:7", "name": "Telegram user", **sums(1, 300)},
+            {"person": "web:owner", "name": "Owner", **sums(2, 30)},
+        ]
         assert found["next"] is None
         mine = await asked(service, "/api/usage", person="telegram:7")
         assert (mine["total"], mine["next"]) == (sums(1, 300), None)
         assert [one["person"] for one in mine["people"]] == ["telegram:7"]
         nobody = await asked(service, "/api/usage", person="telegram:8")
         assert nobody["total"] == NOTHING
-        assert nobody["people"] == [{"person": "telegram:8", "name": "", **NOTHING}]
+        assert nobody["people"] == [{"person": "telegram:8", "name": "Telegram user", **NOTHING}]
 
 
 async def test_people_come_in_pages(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from bot.features.usage.usage_store import (
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
+from bot.store.names import NEWEST_SENDER, sender_patterns
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
@@ -235,7 +236,7 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
         (usage.LAST_USAGE, {"conversation": 1}, "INDEX turns_of_conversation"),
         (usage.USAGE_BY_PERSON, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
         (usage.TOP_USAGE, {"limit": 10}, "COVERING INDEX turns_spent"),
-        (usage.NAME_OF_PERSON, {"person": ANNS}, "INDEX turns_of_person"),
+        (NEWEST_SENDER, {"person": ANNS, **sender_patterns(ANNS)}, "INDEX turns_of_person"),
         (usage.USAGE_BY_DAY, {"ahead": 0.0}, "COVERING INDEX turns_spent"),
         (usage.USAGE_OF_PERSON_BY_DAY, {"ahead": 0.0, "person": ANNS}, "INDEX turns_of_person"),
     ],

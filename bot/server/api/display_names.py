@@ -1,0 +1,127 @@
+"""Names of people and chats in the caller's language, and the route that finds them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from bot.access import Permission, Role
+from bot.domain import ChatKind
+from bot.platforms.local.adapter import OWNER
+from bot.server.api import schemas
+from bot.server.api.auth import LOCAL, By, Principal, accounts_with, open_to
+from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Services
+from bot.store.connection import Connection
+from bot.store.conversations import ConversationView
+from bot.store.names import list_known_people, list_places, load_person_names
+from bot.texts import Texts
+
+router = APIRouter(prefix="/api/names", tags=["access"])
+
+
+class NameKind(StrEnum):
+    """Kind of a name."""
+
+    PERSON = "person"
+    CHAT = "chat"
+
+
+def texts_of(services: ApiServices, by: Principal) -> Texts:
+    """Return the texts in the language that the caller chose, else that of their browser or account."""
+    texts = services.core.account(by.account).texts
+    return texts.in_language(services.core.languages.find(by.person, "", by.locale))
+
+
+def platform_title(services: ApiServices, texts: Texts, account: str, platform: str) -> str:
+    """Return the name of an account's platform."""
+    if platform in LOCAL:
+        return texts.label("platform", platform)
+    running = services.core.accounts.get(account)
+    if running is not None:
+        return running.manifest.title
+    offers = {one.name: one.title for one in services.core.accounts.offers()}
+    return offers.get(platform, platform.capitalize())
+
+
+def name_chat(
+    services: ApiServices, texts: Texts, account: str, platform: str, kind: str, name: str = ""
+) -> str:
+    """Return the name of a chat: `name`, or else its platform and kind."""
+    if name:
+        return name
+    title = platform_title(services, texts, account, platform)
+    return title if platform in LOCAL else texts(f"place_{ChatKind(kind).value}", app=title)
+
+
+def name_place(services: ApiServices, by: Principal, of: ConversationView) -> str:
+    """Return the name of a conversation's chat. A private chat is named after its person."""
+    name = of.owner_name if of.chat_kind == ChatKind.PRIVATE else of.chat_title
+    return name_chat(services, texts_of(services, by), of.key.account, of.platform, of.chat_kind, name)
+
+
+def name_person(services: ApiServices, texts: Texts, person: str, name: str = "") -> str:
+    """Return the name of a person (`platform:id`): `name`, or else a description without the id."""
+    platform, _, id_ = person.partition(":")
+    if name or not person:
+        return name
+    if platform in LOCAL and id_ == OWNER:
+        return texts("person_here")
+    return texts("person_unknown", app=platform_title(services, texts, "", platform))
+
+
+Search = Annotated[str, Query(max_length=100, description="Part of a name; omit it to list all.")]
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def list_names(
+    services: Services, by: By, q: Search = "", kind: NameKind | None = None, limit: Limit = DEFAULT
+) -> schemas.NameList:
+    """List people and chats by name: members find themselves and their own chats, admins those of
+    their accounts.
+    """
+    accounts = accounts_with(services, by, Permission.READ)
+    sees_own = accounts is not None and not accounts
+    texts, wanted = texts_of(services, by), q.strip().casefold()
+
+    def collect(connection: Connection) -> tuple[dict[str, str], dict[str, str], list[ConversationView]]:
+        known = {} if kind is NameKind.CHAT else list_known_people(connection, accounts)
+        known = {by.person: by.account} if sees_own and kind is not NameKind.CHAT else known
+        owners = by.owner_ids if sees_own else ()
+        places = [] if kind is NameKind.PERSON else list_places(connection, accounts, owners)
+        return known, load_person_names(connection, known), places
+
+    known, names, places = await services.db.transact(collect)
+    people = [
+        schemas.PersonName(
+            person=person,
+            name=name_person(services, texts, person, names.get(person, "")),
+            platform=person.partition(":")[0],
+            account=account,
+        )
+        for person, account in known.items()
+    ]
+    chats = [_present_chat(services, by, of) for of in places if not sees_own or by.owns_conversation(of)]
+    return schemas.NameList(
+        people=sorted((one for one in people if wanted in one.name.casefold()), key=_by_name)[:limit],
+        chats=[one for one in chats if wanted in one.name.casefold()][:limit],
+    )
+
+
+def _by_name(one: schemas.PersonName) -> str:
+    return one.name.casefold()
+
+
+def _present_chat(services: ApiServices, by: Principal, of: ConversationView) -> schemas.ChatName:
+    place = name_place(services, by, of)
+    return schemas.ChatName(
+        account=of.key.account,
+        chat=of.key.chat,
+        topic=of.key.topic,
+        name=f"{place} · {of.title}" if of.title and (of.key.topic or of.platform in LOCAL) else place,
+        platform=of.platform,
+        kind=of.chat_kind,
+        conversation=of.id,
+    )
