@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -126,6 +126,9 @@ install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a ho
 
 test-all: $(TEST_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
+
+test-console: $(TEST_STAMP) ## every page of the console in every look, among the data of a company
+	@$(BIN)/python -m tests.console
 
 lint: $(TEST_STAMP) lint-console
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

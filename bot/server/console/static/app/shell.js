@@ -119,7 +119,7 @@ class Shell extends Element {
       <a class="skip" href="#content" @click=${this.skip}>${t("app.skip")}</a>
       <div class="app ${this.sideOpen ? "side-open" : ""}" id="app" data-role=${role} data-person=${person} data-home=${account}
         data-platform=${person.split(":")[0]}>
-        <roe-sidebar class="side" .route=${this.route} @close-side=${this.closeSide}></roe-sidebar>
+        <roe-sidebar class="side" role="complementary" aria-label=${t("app.sidebar")} .route=${this.route} @close-side=${this.closeSide}></roe-sidebar>
         <div class="backdrop" @click=${this.closeSide}></div>
         <main class="main">
           <header class="head">

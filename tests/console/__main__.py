@@ -1,0 +1,109 @@
+"""Open every page of the console in every look and print what is wrong: `python -m tests.console [NAME…]`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from playwright.async_api import Browser, async_playwright
+
+from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.browser.tab import sign_in
+from tests.console.layout import Problem, problems
+from tests.console.rig import CHANNELS, furnish
+from tests.platforms.web.serving import MODELS, World, world
+
+SIZES = ((390, 844), (768, 1024), (1360, 850), (1920, 1080))
+PAGES = (
+    "/",
+    "/?c=2001",
+    "#/overview",
+    "#/turns",
+    "#/turns/10003",
+    "#/turns?state=failed",
+    "#/conversations",
+    "#/conversations/1001",
+    "#/schedules",
+    "#/schedules/1",
+    "#/schedules/calendar",
+    "#/people",
+    "#/memory",
+    "#/privacy",
+    "#/accounts",
+    "#/models",
+    "#/agents",
+    "#/skills",
+    "#/mcp",
+    "#/settings",
+    "#/usage",
+    "#/audit",
+    "#/docs",
+    "#/nowhere",
+)
+START = "/next"
+QUIET = "() => !document.querySelector('[aria-busy=true]') && !document.body.innerText.includes('Loading…')"
+
+
+async def _look(
+    browser: Browser, service: World, size: tuple[int, int], scheme: str, language: str, names: list[str]
+) -> list[Problem]:
+    look = f"{size[0]} {scheme} {language}"
+    context = await browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if scheme == "dark" else "light",
+        locale="zh-CN" if language == "zh" else "en-GB",
+    )
+    await sign_in(context, service.url, service.token)
+    page = await context.new_page()
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request",
+        lambda one: None if one.url.startswith((service.url, "blob:", "data:")) else said.append(one.url),
+    )
+    found = []
+    for name in [one for one in PAGES if not names or one in names]:
+        said.clear()
+        await page.goto("about:blank")
+        await page.goto(
+            service.url + (f"{START}{name}" if name.startswith("#") else name.replace("/", START, 1))
+        )
+        await page.wait_for_load_state("networkidle")
+        await page.wait_for_function(QUIET)
+        found += [Problem(name, look, text) for text in await problems(page)]
+        found += [Problem(name, look, f"console: {text[:200]}") for text in said]
+    await context.close()
+    return found
+
+
+async def main(names: list[str]) -> int:
+    """Print the problems of all pages by page; return their number."""
+    found: list[Problem] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            world(Path(folder), graph="approving", extra=MODELS + CHANNELS) as service,
+            async_playwright() as playwright,
+        ):
+            await furnish(service)
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            for size in SIZES:
+                for scheme in ("light", "dark"):
+                    for language in ("en", "zh"):
+                        found += await _look(browser, service, size, scheme, language, names)
+            await browser.close()
+    looks: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        looks.setdefault((one.page, one.text), []).append(one.look)
+    for (page, text), seen in sorted(looks.items()):
+        print(f"{page:28} {len(seen):3}x  {text}   [{', '.join(seen[:3])}]")
+    totals = Counter(one.page for one in found)
+    print(f"\n{len(PAGES)} pages in {len(SIZES) * 4} looks, problems: {sum(totals.values())}")
+    return sum(totals.values())
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, asyncio.run(main(sys.argv[1:]))))

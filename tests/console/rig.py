@@ -1,0 +1,322 @@
+"""A service with the data of a company: 200 people, 60 chats, 5,000 turns, 40 schedules, 90 days of usage."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Table
+
+from bot.domain import ChatKind, ProgressState, ReplyAddress, Sender, ToolStep
+from bot.store import schema
+from bot.store.connection import Connection, encode_address, encode_choices, encode_sender, encode_steps, sql
+from tests.platforms.web.serving import World
+
+PEOPLE, CHATS, TURNS, SCHEDULES, DAYS = 200, 60, 5_000, 40, 90
+ACCOUNTS = {"telegram": "telegram", "slack": "slack", "discord": "discord", "feishu": "feishu"}
+CHANNELS = """
+channels:
+  telegram: {bot_token: "123456:abcdefghijklmnopqrstuvwxyz0123456789", base_url: "http://127.0.0.1:9"}
+"""
+LONG_NAMES = (
+    "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh Alexander",
+    "阿不都热依木·买买提艾力·吐尔逊江·古丽巴哈尔·阿卜杜拉·热合曼·亚森·依明·库尔班江·麦麦提明",
+    "عبد الرحمن بن عبد العزيز بن محمد بن إبراهيم آل عبد اللطيف الأنصاري",
+    "กรุงเทพมหานคร อมรรัตนโกสินทร์ มหินทรายุธยา มหาดิลกภพ นพรัตนราชธานี",
+)
+"""Names of about 60 characters in four scripts."""
+FIRST = (
+    "Ana",
+    "Bo",
+    "Chen",
+    "Dana",
+    "Emil",
+    "Farah",
+    "Goro",
+    "Hana",
+    "Ivo",
+    "Jun",
+    "Kim",
+    "Lena",
+    "Mei",
+    "Noor",
+)
+LAST = (
+    "Abe",
+    "Berg",
+    "Costa",
+    "Diaz",
+    "Eklund",
+    "Fischer",
+    "Garcia",
+    "Haddad",
+    "Ito",
+    "Jansen",
+    "Kaya",
+    "Lopez",
+)
+TALK = (
+    ("Summarize the incident of last night.", "The queue filled up after the **02:10** deployment."),
+    (
+        "Which invoices are overdue?",
+        "| Invoice | Due | Amount |\n|---|---|--:|\n| 2026-0412 | 3 Nov | 7,900 |",
+    ),
+    ("部署失败的原因是什么？", "部署失败是因为**数据库迁移**超时，已经回滚。"),
+    ("Draft the release note for 2.4.", "- Faster search\n- Fewer retries\n- Tokens by model"),
+    ("Run the backup and tell me its size.", "```\n$ du -sh backup\n4.2G\tbackup\n```"),
+)
+STATES = ("done",) * 30 + ("failed", "failed", "cancelled", "expired")
+ERRORS = ("The provider refused the key.", "The model is overloaded.", "The context is too long.")
+MODELS = ("claude-sonnet", "gpt-5-mini", "qwen-max")
+
+
+def _people() -> list[tuple[str, str, str]]:
+    """Return (account, id, name) of everybody."""
+    chance = random.Random(44)
+    found = []
+    for number in range(PEOPLE):
+        account = list(ACCOUNTS)[number % len(ACCOUNTS)]
+        name = (
+            LONG_NAMES[number]
+            if number < len(LONG_NAMES)
+            else f"{chance.choice(FIRST)} {chance.choice(LAST)}"
+        )
+        found.append((account, f"{1_000_000_000 + number * 7919}", name))
+    return found
+
+
+def _conversations(now: float, people: Sequence[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+    for number in range(CHATS):
+        account, person, _ = people[number % 40]
+        private = number % 3 == 0
+        yield {
+            "id": 1000 + number,
+            "account": account,
+            "platform": ACCOUNTS[account],
+            "chat": person if private else f"-100{2_000_000_000 + number}",
+            "chat_kind": "private" if private else "group",
+            "thread_id": f"00000000-0000-4000-8000-{number:012}",
+            "owner": f"{ACCOUNTS[account]}:{person}" if private else "",
+            "title": TALK[number % len(TALK)][0],
+            "created_at": now - DAYS * 86400,
+            "active_at": now - number * 900,
+        }
+
+
+def _turns(
+    now: float, chats: Sequence[Mapping[str, Any]], people: Sequence[tuple[str, str, str]]
+) -> Iterator[dict[str, Any]]:
+    chance = random.Random(45)
+    for number in range(TURNS):
+        chat = chance.choice(chats)
+        at = now - (TURNS - number) * (DAYS * 86400 / TURNS)
+        same = [one for one in people if one[0] == chat["account"]]
+        account, person, _ = chance.choice(same)
+        state = chance.choice(STATES)
+        tokens = chance.randrange(400, 9000)
+        address = ReplyAddress(account, chat["chat"], ChatKind(chat["chat_kind"]))
+        yield {
+            "id": 10_000 + number,
+            "conversation_id": chat["id"],
+            "kind": "chat",
+            "state": state,
+            "address": encode_address(address),
+            "platform": chat["platform"],
+            "thread_id": chat["thread_id"],
+            "model": MODELS[number % len(MODELS)],
+            "used_model": MODELS[number % len(MODELS)],
+            "error": chance.choice(ERRORS) if state == "failed" else "",
+            "replaced": int(number % 97 == 0),
+            "size": 1,
+            "created_at": at,
+            "finished_at": at + chance.uniform(2, 60),
+            "person": f"{ACCOUNTS[account]}:{person}",
+            "input_tokens": tokens,
+            "output_tokens": tokens // 5,
+            "total_tokens": tokens + tokens // 5,
+            "cached_tokens": tokens // 3,
+            "cost": tokens * 3e-6,
+            "currency": "USD",
+            "steps": encode_steps(_steps(number)),
+        }
+
+
+def _steps(number: int) -> list[ToolStep]:
+    if number % 4:
+        return []
+    search, size = '{"query": "status of the queue"}', '{"command": "du -sh backup"}'
+    return [
+        ToolStep("web_search", search, ProgressState.DONE, result="3 results", seconds=1.4),
+        ToolStep("bash", size, ProgressState.DONE, result="4.2G backup", seconds=0.3),
+    ]
+
+
+def _messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        id_ = turn["person"].partition(":")[2]
+        yield {
+            "account": turn["platform"],
+            "event_id": f"event-{turn['id']}",
+            "turn_id": turn["id"],
+            "message_id": str(turn["id"]),
+            "sender": encode_sender(Sender(id_, names[id_])),
+            "text": TALK[turn["id"] % len(TALK)][0],
+            "attachments": "",
+            "sent_at": turn["created_at"],
+            "accepted_at": turn["created_at"],
+        }
+
+
+def _parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        failed = turn["state"] == "failed"
+        yield {
+            "turn_id": turn["id"],
+            "position": 0,
+            "kind": "text",
+            "state": "final",
+            "content": turn["error"] if failed else TALK[turn["id"] % len(TALK)][1],
+            "platform_id": f"m{turn['id']}",
+            "choices": encode_choices(()),
+        }
+
+
+def _schedules(now: float, chats: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for number in range(SCHEDULES):
+        chat = chats[number % len(chats)]
+        yield {
+            "kind": ("message", "prompt", "digest")[number % 3],
+            "state": "active" if number % 5 else "paused",
+            "text": TALK[number % len(TALK)][0],
+            "spoken": "weekdays at 9:00",
+            "rule": "0 9 * * 1-5",
+            "zone": "Europe/Berlin",
+            "account": chat["account"],
+            "platform": chat["platform"],
+            "chat": chat["chat"],
+            "chat_kind": chat["chat_kind"],
+            "maker": encode_sender(Sender(chat["owner"].partition(":")[2] or "1000000000", "Ana Abe")),
+            "person": chat["owner"],
+            "made_at": now - 40 * 86400,
+            "next_at": now + 3600 * (number + 1),
+        }
+
+
+def _access(now: float, people: Sequence[tuple[str, str, str]]) -> Iterator[tuple[Table, dict[str, Any]]]:
+    for number, (account, id_, name) in enumerate(people):
+        if number % 10 == 3:
+            yield (
+                schema.pairings,
+                {
+                    "code": f"code{number:04}",
+                    "account": account,
+                    "person": f"{ACCOUNTS[account]}:{id_}",
+                    "name": name,
+                    "expires_at": now + 3600,
+                },
+            )
+        elif number % 2 == 0:
+            role = "admin" if number % 40 == 0 else "member"
+            entry = f"{ACCOUNTS[account]}:{id_}"
+            yield (
+                schema.roles,
+                {
+                    "entry": entry,
+                    "role": role,
+                    "name": name,
+                    "given_by": "web:owner",
+                    "given_at": now - number * 3600,
+                },
+            )
+        yield (
+            schema.audit,
+            {
+                "key": f"rig-{number}",
+                "at": now - number * 1800,
+                "person": f"{ACCOUNTS[account]}:{id_}",
+                "name": name,
+                "account": account,
+                "action": "command",
+                "subject": "/model",
+                "detail": "claude-sonnet",
+            },
+        )
+
+
+def fill(connection: Connection, now: float) -> None:
+    """Insert the company's data."""
+    people = _people()
+    names = {id_: name for _, id_, name in people}
+    chats = list(_conversations(now, people))
+    turns = list(_turns(now, chats, people))
+    rows: list[tuple[Table, list[dict[str, Any]]]] = [
+        (schema.conversations, chats),
+        (schema.turns, turns),
+        (schema.inbound, list(_messages(turns, names))),
+        (schema.parts, list(_parts(turns))),
+        (schema.schedules, list(_schedules(now, chats))),
+    ]
+    rows += [(table, [row]) for table, row in _access(now, people)]
+    rows += _talk(now)
+    for table, found in rows:
+        names_ = ", ".join(found[0])
+        insert = sql(
+            f"INSERT INTO {table.name} ({names_}) VALUES ({', '.join(f':{name}' for name in found[0])})"
+        )
+        for row in found:
+            connection.execute(insert, row)
+
+
+def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
+    """Return the owner's own chats in the console: what people see first."""
+    chats = [
+        {
+            "id": 2000 + number,
+            "account": "web",
+            "platform": "web",
+            "chat": f"talk-{number}",
+            "chat_kind": "private",
+            "thread_id": f"00000000-0000-4000-9000-{number:012}",
+            "owner": "web:owner",
+            "title": asked,
+            "created_at": now - number * 4000,
+            "active_at": now - number * 4000,
+        }
+        for number, (asked, _) in enumerate(TALK)
+    ]
+    turns = [
+        {
+            "id": 20_000 + number,
+            "conversation_id": chat["id"],
+            "kind": "chat",
+            "state": "done",
+            "address": encode_address(ReplyAddress("web", str(chat["chat"]), ChatKind.PRIVATE)),
+            "platform": "web",
+            "thread_id": chat["thread_id"],
+            "size": 1,
+            "created_at": now - number * 4000 - 20,
+            "finished_at": now - number * 4000,
+            "person": "web:owner",
+            "steps": encode_steps(_steps(number * 4)),
+        }
+        for number, chat in enumerate(chats)
+    ]
+    return [
+        (schema.conversations, chats),
+        (schema.turns, turns),
+        (schema.inbound, list(_messages(turns, {"owner": "Owner"}))),
+        (schema.parts, list(_parts(turns))),
+    ]
+
+
+async def furnish(service: World) -> None:
+    """Fill the store of a running service. Its graph must be `approving`: two requests wait for approval."""
+    await service.service.db.transact(fill, time.time())
+    await service.service.core.load_settings()
+    for _ in range(2):
+        conversation = await service.open(chat=f"approval-{_}")
+        await service.say(conversation, "clean up")
+    while (await service.http.get("/api/turns?limit=2")).json()["turns"][0]["parts"] == []:
+        await service.http.get("/health")
