@@ -55,6 +55,7 @@ SERVICE = {
     GET /api/mcp/sign-in/callback
 """,
     Access.MEMBERS: """
+    GET /diagram
     GET /api/session
     GET /api/openapi.json
     GET /api/commands

@@ -52,7 +52,8 @@ OPEN_PATHS = frozenset(
 OPEN_FOLDERS = ("/static/", *SIGNED_FOLDERS)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
+    " font-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    " manifest-src 'self'"
 )
 HEADERS: Mapping[str, str] = {
     "content-security-policy": POLICY,

@@ -20,6 +20,15 @@ from bot.server.api.dependencies import ApiServices
 mimetypes.init()
 HERE = Path(__file__).parent
 _NO_STORE = {"cache-control": "no-store"}
+_DIAGRAM_HEADERS = {
+    **_NO_STORE,
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; form-action 'none';"
+        " base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-same-origin"
+    ),
+    "x-frame-options": "SAMEORIGIN",
+}
+"""Headers of the frame that draws diagrams: its scripts are our files, and it reaches nothing."""
 _TEMPLATES = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=select_autoescape(default=True),
@@ -31,6 +40,7 @@ _TEMPLATES = Environment(
 # Loaded with the module, so that requests don't wait for a file.
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
+DIAGRAM = _TEMPLATES.get_template("diagram.html")
 CONSOLE = _TEMPLATES.get_template("console.html")
 SECTIONS = (
     ("schedules", "Schedules", Permission.USE),
@@ -85,6 +95,12 @@ def add_console(app: FastAPI) -> None:
             return HTMLResponse(SIGN_IN.render(version=services.version, by=by), headers=_NO_STORE)
         shown = CONSOLE.render(language=_language(services, by), session=_session(services, by))
         return HTMLResponse(shown, headers=_NO_STORE)
+
+    @app.get("/diagram", include_in_schema=False)
+    @open_to(Role.MEMBER)
+    async def diagram() -> Response:
+        """Return the frame in which the console draws diagrams."""
+        return HTMLResponse(DIAGRAM.render(), headers=_DIAGRAM_HEADERS)
 
     @app.get("/favicon.ico", include_in_schema=False)
     @open_to(Role.BLOCKED)

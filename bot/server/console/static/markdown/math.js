@@ -1,0 +1,68 @@
+// Formulas: KaTeX, loaded with the first one. A formula that it can't read is shown as source.
+
+import { element, widgets } from "./dom.js";
+
+const LONGEST = 5000; // characters
+const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
+// KaTeX 0.19 gives the MathML of these an inline style, which the page's policy refuses.
+const STYLED = /\\(?:fcolorbox|pmb)(?![A-Za-z])/;
+let library = null;
+let loading = null;
+
+function loadLibrary() {
+  loading ??= Promise.all([import("../vendor/katex.js"), loadStyles()]).then(([module]) => (library = module.default));
+  return loading;
+}
+
+function loadStyles() {
+  const href = new URL("../vendor/katex.css", import.meta.url).href;
+  const link = element("link", { rel: "stylesheet", href });
+  return new Promise((resolve) => {
+    link.onload = link.onerror = resolve;
+    document.head.append(link);
+  });
+}
+
+/** Return a formula without its delimiters. */
+function inner(source) {
+  const found = /^(?:\$\$([^]*)\$\$|\$([^]*)\$|\\\(([^]*)\\\)|\\\[([^]*)\\\])$/.exec(source);
+  return found ? (found[1] ?? found[2] ?? found[3] ?? found[4]) : source;
+}
+
+/** A formula; its node holds the source until it is drawn. */
+export class Formula {
+  kind = "math";
+
+  constructor(node) {
+    this.node = node;
+    this.source = node.textContent;
+    this.isDisplay = node.classList.contains("display");
+    widgets.set(node, this);
+    node.dir = "ltr";
+  }
+
+  adopt(other) {
+    return this.source === other.source && this.isDisplay === other.isDisplay;
+  }
+
+  start() {
+    if (this.source.length > LONGEST) return;
+    if (library) this.draw(library);
+    else loadLibrary().then((katex) => this.draw(katex));
+  }
+
+  draw(katex) {
+    const output = STYLED.test(this.source) ? "html" : "htmlAndMathml";
+    const drawn = document.createElement("span");
+    try {
+      katex.render(inner(this.source), drawn, { ...OPTIONS, displayMode: this.isDisplay, output });
+    } catch (error) {
+      if (!(error instanceof katex.ParseError) && !(error instanceof RangeError)) throw error;
+      this.node.classList.add("invalid");
+      this.node.title = error.message;
+      return;
+    }
+    this.node.replaceChildren(...drawn.childNodes);
+    if (this.isDisplay) this.node.tabIndex = 0;
+  }
+}
