@@ -43,6 +43,7 @@ SERVICE = {
     GET /next
     GET /favicon.ico
     GET /static
+    GET /static/build-{build}
     GET /health
     GET /health/ready
     POST /api/session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import mimetypes
 from pathlib import Path
@@ -9,12 +10,12 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse, Response
-from starlette.staticfiles import StaticFiles
 
 from bot.access import Permission, Role
 from bot.access.permissions import home_origin
 from bot.server.api.auth import WEB, Principal, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
+from bot.server.console.assets import mount_assets, read_build
 
 # Load the table of MIME types now rather than during the first request.
 mimetypes.init()
@@ -93,7 +94,11 @@ def add_console(app: FastAPI) -> None:
         by = find_caller(request)
         if by is None:
             return HTMLResponse(SIGN_IN.render(version=services.version, by=by), headers=_NO_STORE)
-        shown = CONSOLE.render(language=_language(services, by), session=_session(services, by))
+        shown = CONSOLE.render(
+            language=_language(services, by),
+            session=_session(services, by),
+            build=await asyncio.to_thread(read_build),
+        )
         return HTMLResponse(shown, headers=_NO_STORE)
 
     @app.get("/diagram", include_in_schema=False)
@@ -108,7 +113,7 @@ def add_console(app: FastAPI) -> None:
         """Return no icon. Browsers request this path, but the console specifies its own icon."""
         return Response(status_code=204)
 
-    app.mount("/static", StaticFiles(directory=HERE / "static", check_dir=False), name="static")
+    mount_assets(app)
 
 
 def _language(services: ApiServices, by: Principal) -> str:

@@ -1,0 +1,67 @@
+"""Static files of the console: compressed, and cached by browsers under an address that names their build."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+HERE = Path(__file__).parent / "static"
+FIRST = ("app/main.js", "chat/chat.js")
+"""Modules that the first view needs; the browser loads what they import at the same time."""
+SMALLEST = 1_000
+"""Size from which files are compressed, bytes."""
+_FOREVER = "public, max-age=31536000, immutable"
+_IMPORT = re.compile(r"""^(?:import|export)\b[^"']*["'](\.[^"']+)["']""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The present state of the files: a name for their address, and the modules that the first view needs."""
+
+    name: str
+    modules: tuple[str, ...]
+
+
+def read_build() -> Build:
+    """Return the build of the files as they are now. Blocks for about a millisecond."""
+    states = [(path, path.stat()) for path in sorted(HERE.rglob("*")) if path.is_file()]
+    told = [f"{path.relative_to(HERE)} {state.st_size} {state.st_mtime_ns}" for path, state in states]
+    return _build(sha256("\n".join(told).encode()).hexdigest()[:16])
+
+
+@lru_cache(maxsize=1)
+def _build(name: str) -> Build:
+    found: dict[Path, None] = {}
+    waiting = [HERE / path for path in FIRST]
+    while waiting:
+        path = waiting.pop()
+        if path in found or not path.is_file():
+            continue
+        found[path] = None
+        waiting += [(path.parent / one).resolve() for one in _IMPORT.findall(path.read_text())]
+    return Build(name, tuple(sorted(str(path.relative_to(HERE)) for path in found)))
+
+
+class _BuildFiles(StaticFiles):
+    """Files whose address names their build, so that browsers need not ask for them again."""
+
+    def file_response(self, *args: Any, **more: Any) -> Response:
+        response = super().file_response(*args, **more)
+        response.headers["cache-control"] = _FOREVER
+        return response
+
+
+def mount_assets(app: Starlette) -> None:
+    """Serve the files at `/static`, and at `/static/build-NAME` for ever."""
+    for path, kind in (("/static/build-{build}", _BuildFiles), ("/static", StaticFiles)):
+        files = kind(directory=HERE, check_dir=False)
+        app.mount(path, GZipMiddleware(files, minimum_size=SMALLEST), name=path)

@@ -1,0 +1,34 @@
+"""The console's files: compressed, cached for ever under the address of a build, and loaded side by side."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bot.server.console.assets import HERE, read_build
+from tests.platforms.web.serving import world
+
+
+async def test_files_of_a_build_are_compressed_and_cached(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        page = (await service.http.get("/next")).text
+        modules = re.findall(r'rel="modulepreload" href="([^"]+)"', page)
+        assert len(modules) > 10
+        for path in modules:
+            answer = await service.http.get(path)
+            assert answer.status_code == 200
+            assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+            assert answer.text == (HERE / path.split("/", 3)[3]).read_text()
+        lit = await service.http.get("/static/vendor/lit.js")
+        assert lit.headers["content-encoding"] == "gzip"
+        assert "cache-control" not in lit.headers
+        assert (await service.http.get("/static/build-x/nothing.js")).status_code == 404
+        assert (await service.http.get("/static/build-x/../../page.py")).status_code == 404
+
+
+def test_the_first_view_names_what_its_modules_import() -> None:
+    modules = read_build().modules
+    assert {"app/main.js", "app/shell.js", "chat/chat.js", "texts/zh.js", "vendor/lit.js"} <= set(modules)
+    for module in modules:
+        for found in re.findall(r'^import .*"(\.[^"]+)";', (HERE / module).read_text(), re.MULTILINE):
+            assert str((HERE / module).parent.joinpath(found).resolve().relative_to(HERE)) in modules
