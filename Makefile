@@ -128,7 +128,7 @@ test-all: $(TEST_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every 
 	@$(BIN)/python -m scripts.suites all
 
 test-console: $(TEST_STAMP) ## every page of the console in every look, among the data of a company
-	@$(BIN)/python -m tests.console
+	@$(BIN)/python -m tests.console; $(BIN)/python -m tests.console.speed
 
 lint: $(TEST_STAMP) lint-console
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

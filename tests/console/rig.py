@@ -153,7 +153,8 @@ def _steps(number: int) -> list[ToolStep]:
     ]
 
 
-def _messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def make_messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Return a message of each turn."""
     for turn in turns:
         id_ = turn["person"].partition(":")[2]
         yield {
@@ -169,7 +170,8 @@ def _messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> I
         }
 
 
-def _parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def make_parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return an answer of each turn."""
     for turn in turns:
         failed = turn["state"] == "failed"
         yield {
@@ -254,19 +256,23 @@ def fill(connection: Connection, now: float) -> None:
     rows: list[tuple[Table, list[dict[str, Any]]]] = [
         (schema.conversations, chats),
         (schema.turns, turns),
-        (schema.inbound, list(_messages(turns, names))),
-        (schema.parts, list(_parts(turns))),
+        (schema.inbound, list(make_messages(turns, names))),
+        (schema.parts, list(make_parts(turns))),
         (schema.schedules, list(_schedules(now, chats))),
     ]
     rows += [(table, [row]) for table, row in _access(now, people)]
     rows += _talk(now)
     for table, found in rows:
-        names_ = ", ".join(found[0])
-        insert = sql(
-            f"INSERT INTO {table.name} ({names_}) VALUES ({', '.join(f':{name}' for name in found[0])})"
-        )
-        for row in found:
-            connection.execute(insert, row)
+        insert(connection, table, found)
+
+
+def insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows with the same columns."""
+    columns = list(rows[0])
+    values = ", ".join(f":{column}" for column in columns)
+    statement = sql(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({values})")
+    for row in rows:
+        connection.execute(statement, row)
 
 
 def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
@@ -306,8 +312,8 @@ def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
     return [
         (schema.conversations, chats),
         (schema.turns, turns),
-        (schema.inbound, list(_messages(turns, {"owner": "Owner"}))),
-        (schema.parts, list(_parts(turns))),
+        (schema.inbound, list(make_messages(turns, {"owner": "Owner"}))),
+        (schema.parts, list(make_parts(turns))),
     ]
 
 
