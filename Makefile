@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -117,8 +117,17 @@ lint-console:
 		else echo "· Node is not here: the types of the console are not checked"; fi
 
 check-console: $(CONSOLE_STAMP)
+	@$(MAKE_TYPES) --output $(TYPES) --check >/dev/null || { echo "the console's types are out of date: make console-types"; exit 1; }
 	@cd $(CONSOLE) && node_modules/.bin/tsc -p . && node_modules/.bin/lit-analyzer --strict --quiet --maxWarnings 0 \
 		--rules.no-incompatible-type-binding off "../../bot/server/console/static/!(vendor|js)/**/*.js" >&2
+
+# Types of the service's responses for the console, from the OpenAPI document.
+TYPES := bot/server/console/static/api/types.d.ts
+MAKE_TYPES = $(BIN)/python -m scripts.openapi_document > $(CONSOLE)/openapi.json \
+	&& $(CONSOLE)/node_modules/.bin/openapi-typescript $(CONSOLE)/openapi.json --root-types --root-types-no-schema-prefix
+
+console-types: $(CONSOLE_STAMP) $(TEST_STAMP) ## types of the service's responses for the web console
+	@$(MAKE_TYPES) --output $(TYPES)
 
 install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `python -m tests.clients`
 

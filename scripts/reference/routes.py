@@ -81,6 +81,12 @@ def render_http_routes() -> str:
     )
 
 
+def load_openapi() -> dict[str, Any]:
+    """Return the OpenAPI document of the service."""
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_service(Path(folder)))[0]
+
+
 async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
     """The document of a service with the zero configuration, and the least role of each of its routes; its
     runtime is never called.
