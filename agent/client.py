@@ -219,7 +219,11 @@ class AgentClient:
     get_mcp_config = _run_in_loop(McpManagement.get_mcp_config)
     update_mcp_config = _run_in_loop(McpManagement.replace_mcp_config, rebuilds=True)
     list_mcp_servers = _run_in_loop(McpManagement.list_mcp_servers)
+    add_mcp_server = _run_in_loop(McpManagement.add_mcp_server, rebuilds=True)
+    check_mcp_server = _run_in_loop(McpManagement.check_mcp_server)
     update_mcp_server = _run_in_loop(McpManagement.switch_mcp_server, rebuilds=True)
+    change_mcp_server = _run_in_loop(McpManagement.change_mcp_server, rebuilds=True)
+    remove_mcp_server = _run_in_loop(McpManagement.remove_mcp_server, rebuilds=True)
 
     list_skills = _run_in_loop(SkillManagement.list_skills)
     get_skill = _run_in_loop(SkillManagement.get_skill)

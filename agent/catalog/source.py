@@ -18,6 +18,7 @@ from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.core.import_string import add_import_folder
+from agent.core.paths import HOME_VARIABLE
 from agent.errors import ModelUnavailable
 from agent.models.discovery import OllamaProbe, discover_models, find_ollama
 from agent.models.local.bundled import CLASS, local_spec
@@ -90,6 +91,7 @@ class ModelSource:
             read_file=self._read_file,
             # Some editors truncate a file before they write it.
             may_be_empty=current is None or current.config == AgentConfig(),
+            home=self._home,
         )
         self._file = found.path
         if found.path is not None:
@@ -101,7 +103,13 @@ class ModelSource:
     def _read_stamp(self) -> Stamp | None:
         if not self._read_file:
             return None
-        return file_stamp(find_config(self._config_path, self._environ, self._cwd or Path.cwd()))
+        return file_stamp(find_config(self._config_path, self._environ, self._cwd or Path.cwd(), self._home))
+
+    @property
+    def _home(self) -> Path | None:
+        """The data directory of the service that started this process, which looks for its file there too."""
+        home = self._environ.get(HOME_VARIABLE)
+        return Path(home) if home else None
 
     def check(self) -> None:
         """Validate the overrides without the file. Raises ConfigErrors.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -56,13 +56,14 @@ for _tag, _pattern, _first in (
 class ConfigDocument:
     """`data`: plain dicts (text keys), lists and scalars; `lines`: the 1-based line of each key path.
 
-    `fingerprint` is the SHA-256 of the file ("" for text from elsewhere).
+    `fingerprint` is the SHA-256 of the file ("" for text from elsewhere). `secrets` are those beside it.
     """
 
     file: str
     data: dict[str, Any]
     lines: dict[KeyPath, int] = field(default_factory=dict)
     fingerprint: str = ""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line of the path, or of the nearest enclosing key in the file."""

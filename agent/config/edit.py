@@ -7,13 +7,16 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import indent
+from typing import Any
 
 import yaml
 
-from agent.config.document import compose_nodes
-from agent.config.errors import KeyPath
+from agent.config.document import SwitchWord, compose_nodes, parse_document
+from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
 
 Entry = tuple[yaml.Node, yaml.Node]
 
@@ -25,13 +28,16 @@ def root_mapping(text: str, file: str) -> yaml.MappingNode | None:
 
 
 def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
-    """Return the (key, value) nodes at the path, including merged ones."""
+    """Return the (key, value) nodes at the path, including merged ones; of an item, it is both."""
     found: Entry | None = None
     node: yaml.Node = mapping
     for part in path:
-        if not isinstance(node, yaml.MappingNode):
-            return None
-        found = next((entry for entry in _iterate_entries(node) if entry[0].value == part), None)
+        entries: Iterable[Entry] = ()
+        if isinstance(node, yaml.MappingNode) and isinstance(part, str):
+            entries = (entry for entry in _iterate_entries(node) if entry[0].value == part)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            entries = ((item, item) for item in node.value[part : part + 1])
+        found = next(iter(entries), None)
         if found is None:
             return None
         node = found[1]
@@ -101,6 +107,174 @@ def add_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequ
     if not text[:position].strip():
         lines = lines[1:]
     return _insert_lines(text, position, lines)
+
+
+def set_value(text: str, file: str, path: KeyPath, value: Any) -> str:
+    """Set the value of a key to plain data, and create what encloses it. A list is changed item by item.
+
+    Raises ConfigErrors if that would change anything else, such as the other uses of an alias.
+    """
+    before = parse_document(text, file)
+    expected = copy.deepcopy(before.data)
+    inner: Any = expected
+    for part in path[:-1]:
+        if isinstance(inner, dict) and not isinstance(inner.get(part), dict | list):
+            inner[part] = {}
+        inner = inner[part]
+    inner[path[-1]] = value
+    edits: tuple[Callable[[str, str, KeyPath, Any], str], ...] = (_set_items, _set_node)
+    return _first_exact(text, file, path, value, edits, expected)
+
+
+def remove_value(text: str, file: str, path: KeyPath) -> str:
+    """Remove a key, or the item of a list, with its lines. Raises ConfigErrors like `set_value`."""
+    data = parse_document(text, file).data
+    expected = copy.deepcopy(data)
+    inner: Any = expected
+    for part in path[:-1]:
+        inner = inner[part]
+    del inner[path[-1]]
+    return _first_exact(text, file, path, inner, (_cut_child, _set_parent), expected)
+
+
+def move_first(text: str, file: str, path: KeyPath, index: int) -> str:
+    """Move an item of a list to its beginning. Raises ConfigErrors like `set_value`."""
+    expected = copy.deepcopy(parse_document(text, file).data)
+    inner: Any = expected
+    for part in path:
+        inner = inner[part]
+    inner.insert(0, inner.pop(index))
+    return _first_exact(text, file, (*path, index), inner, (_move_lines, _set_parent), expected)
+
+
+def to_flow(value: Any) -> str:
+    """Format plain data on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow_key(key)}: {to_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(to_flow, value)) + "]"
+    return str(value) if isinstance(value, SwitchWord) else json.dumps(value, ensure_ascii=False)
+
+
+def _flow_key(key: str) -> str:
+    return key if key.isidentifier() else json.dumps(key, ensure_ascii=False)
+
+
+def _first_exact(
+    text: str,
+    file: str,
+    path: KeyPath,
+    value: Any,
+    edits: Sequence[Callable[[str, str, KeyPath, Any], str]],
+    expected: dict[str, Any],
+) -> str:
+    """Return the first edited text that has exactly the expected data."""
+    for edit in edits:
+        try:
+            edited = edit(text, file, path, value)
+            if parse_document(edited, file).data == expected:
+                return edited
+        except (ConfigErrors, _NotEdited):
+            continue
+    line = parse_document(text, file).line_of(path)
+    message = "can't be changed without changing other parts of the file; change it in an editor"
+    raise one_error(file, message, line=line, key=format_key(path))
+
+
+class _NotEdited(Exception):
+    """This kind of edit does not apply."""
+
+
+def _find_node(text: str, file: str, path: KeyPath) -> yaml.Node | None:
+    root = root_mapping(text, file)
+    entry = find_entry(root, path) if root is not None else None
+    return entry[1] if entry else None
+
+
+def _set_items(text: str, file: str, path: KeyPath, value: Any) -> str:
+    """Remove and append items of a list in block style."""
+    node = _find_node(text, file, path)
+    if not isinstance(value, list) or not isinstance(node, yaml.SequenceNode) or node.flow_style:
+        raise _NotEdited
+    old = _value_at(text, file, path)
+    for index in reversed([index for index, item in enumerate(old) if item not in value]):
+        text = _cut_child(text, file, (*path, index), None)
+    for item in value[len(_value_at(text, file, path)) :]:
+        node = _find_node(text, file, path)
+        assert isinstance(node, yaml.SequenceNode)
+        text = add_item(text, node, to_flow(item))
+    return text
+
+
+def _value_at(text: str, file: str, path: KeyPath) -> Any:
+    value: Any = parse_document(text, file).data
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _set_node(text: str, file: str, path: KeyPath, value: Any) -> str:
+    root = root_mapping(text, file)
+    depth = next((n for n in range(len(path), 0, -1) if root and find_entry(root, path[:n])), 0)
+    entry = find_entry(root, path[:depth]) if root is not None and depth else None
+    for part in reversed(path[depth + 1 :]):
+        value = {part: value}
+    if entry is None:
+        return add_paragraphs(text, root, [f"{path[0]}: {to_flow(value)}"])
+    if depth == len(path):
+        return _replace_node(text, entry, to_flow(value))
+    line = f"{_flow_key(str(path[depth]))}: {to_flow(value)}"
+    if isinstance(entry[1], yaml.MappingNode) and (entry[1].value or entry[1].flow_style):
+        return add_entries(text, entry[1], [line])
+    return add_children(text, entry, [line])
+
+
+def _replace_node(text: str, entry: Entry, value: str) -> str:
+    """Replace a value of any kind."""
+    key, node = entry
+    is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value
+    if not is_block and getattr(node, "style", None) not in {"|", ">"}:
+        return replace_value(text, entry, value)
+    start = text.index(":", key.end_mark.index) + 1
+    return f"{text[:start]} {value}{detect_newline(text)}{text[_position_after(text, node) :]}"
+
+
+def _child_span(text: str, file: str, path: KeyPath) -> tuple[int, int]:
+    """Return the lines of a key or item in block style, which is not the only one."""
+    parent = _find_node(text, file, path[:-1])
+    if not isinstance(parent, yaml.CollectionNode) or parent.flow_style or len(parent.value) < 2:
+        raise _NotEdited
+    if isinstance(parent, yaml.SequenceNode):
+        item = parent.value[int(path[-1])]
+        start = text.rindex("-", 0, item.start_mark.index)
+    else:
+        key, item = next((entry for entry in parent.value if entry[0].value == path[-1]), (None, None))
+        if key is None or item is None:
+            raise _NotEdited
+        start = key.start_mark.index
+    start = text.rfind("\n", 0, start) + 1
+    return start, _position_after(text, item)
+
+
+def _cut_child(text: str, file: str, path: KeyPath, _value: Any) -> str:
+    start, end = _child_span(text, file, path)
+    return text[:start] + text[end:]
+
+
+def _move_lines(text: str, file: str, path: KeyPath, _value: Any) -> str:
+    first, _ = _child_span(text, file, (*path[:-1], 0))
+    start, end = _child_span(text, file, path)
+    newline = "" if text[:end].endswith("\n") else detect_newline(text)
+    return text[:first] + text[start:end] + newline + text[first:start] + text[end:]
+
+
+def _set_parent(text: str, file: str, path: KeyPath, value: Any) -> str:
+    """Write what encloses a key or item anew, on one line."""
+    root = root_mapping(text, file)
+    entry = find_entry(root, path[:-1]) if root is not None else None
+    if entry is None:
+        raise _NotEdited
+    return _replace_node(text, entry, to_flow(value))
 
 
 def detect_newline(text: str) -> str:

@@ -40,13 +40,13 @@ def resolve_env(
     idle: frozenset[str] = frozenset(),
     problems: Problems | None = None,
 ) -> ConfigDocument:
-    """Return the document with its `$NAME` values replaced.
+    """Return the document with its `$NAME` values replaced, from `env` or else from the document's secrets.
 
     An unset or empty variable is an error: raised as ConfigErrors, or added to `problems` if given. In a
     disabled part (`enabled: false`, or a section in `idle`) the key is omitted instead.
     """
     noted = problems if problems is not None else Problems(document)
-    resolver = _Resolver(env, noted)
+    resolver = _Resolver({**document.secrets, **env}, noted)
     data = {}
     for key, value in document.data.items():
         result = resolver.resolve_value(value, (key,), needed=key not in idle)

@@ -96,6 +96,9 @@ class McpServer(Section):
     headers: Mapping[str, SecretLine] = Field(default_factory=dict, description="http, sse: headers to send.")
     oauth: McpOAuth | None = Field(None, description="http, sse: OAuth settings; null: none.")
     description: Text | None = Field(None, description="Purpose in one line.")
+    tools: tuple[Text, ...] | None = Field(
+        None, description="Names of the tools to offer, as the server has them; null: all."
+    )
     scope: Literal["thread", "shared"] = Field(
         "thread", description="thread: one session per conversation; shared: one for all."
     )
@@ -108,6 +111,10 @@ class McpServer(Section):
     def transport(self) -> Literal["stdio", "sse", "http"]:
         """Return `type`, or the transport implied by the other keys."""
         return self.type or ("stdio" if self.command else "http")
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the agent gets a tool of the server."""
+        return self.tools is None or tool in self.tools
 
     @model_validator(mode="after")
     def _fits_its_transport(self) -> McpServer:

@@ -15,6 +15,7 @@ from agent.config.document import ConfigDocument, read_document
 from agent.config.errors import ConfigWarning, Problems
 from agent.config.models import AgentConfig
 from agent.config.reader import check_section, display_path, find_config, unknown_key_message
+from agent.config.secrets_file import read_secrets
 from agent.config.upgrade import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, modernize_document, reject_unsupported
 
 BOT_SECTIONS = frozenset(
@@ -61,19 +62,22 @@ def load_agent_config(
     overrides: Mapping[str, Any] | None = None,
     read_file: bool = True,
     may_be_empty: bool = True,
+    home: Path | None = None,
 ) -> LoadedAgentConfig:
     """Find, read and validate the agent's configuration. Raises ConfigErrors.
 
     `overrides` are merged over the file, mapping by mapping; a list replaces the whole list. Without
     `read_file` they are the whole configuration. `fingerprint` identifies the content of the file ("" without
-    one). A blank file is rejected unless it `may_be_empty`.
+    one). A blank file is rejected unless it `may_be_empty`. A file in the data directory `home` is the last
+    choice.
     """
-    path = find_config(explicit, env, cwd) if read_file else None
+    path = find_config(explicit, env, cwd, home) if read_file else None
     if path is None and not overrides:
         return LoadedAgentConfig(AgentConfig(), None, (), "")
     whole = ConfigDocument(OVERRIDES, {})
     if path:
         whole = read_document(path, display_name=display_path(path, cwd), may_be_empty=may_be_empty)
+        whole = replace(whole, secrets=read_secrets(path))
     if overrides:
         whole = replace(whole, data=merge_mappings(whole.data, overrides))
     own = {key: value for key, value in whole.data.items() if key not in BOT_SECTIONS}

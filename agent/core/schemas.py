@@ -134,6 +134,7 @@ class McpServerInfo(ResultModel):
     headers: dict[str, str] = Field(default={})
     oauth: McpOAuthInfo | None = None
     description: str | None = None
+    tools: list[str] | None = None
     scope: str = "thread"
     timeout_seconds: float = 60.0
     start_seconds: float = 30.0

@@ -17,7 +17,7 @@ from agent.config.env import VARIABLE
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import McpServer
 from agent.config.extensions_file import ExtensionsSource, LoadedExtensions
-from agent.config.mcp_keys import with_own_keys
+from agent.config.mcp_keys import ignored_keys, with_own_keys
 from agent.core.schemas import ErasedSignIns, McpConfig, McpServerInfo, McpSignIn
 from agent.errors import Invalid, NotFound
 from agent.mcp.pool import McpPool, current_pool
@@ -25,9 +25,10 @@ from agent.mcp.server import McpServerClient
 from agent.mcp.sign_ins import PendingSignIn, SignIns
 from agent.shared.connection_limits import LARGEST_BODY
 from agent.shared.management import McpOperations, operation
-from agent.shared.schemas import McpServerList, McpServerState, McpToolInfo, ServerState
+from agent.shared.schemas import DeletionResult, McpServerList, McpServerState, McpToolInfo, ServerState
 
 MASK = "***"
+CHECK_SECONDS = 30.0
 _SECRET = re.compile(
     r"(?:api|access|auth)?[-_]?(?:key|token|secret|password|passwd|pwd|credentials?|authorization|bearer)$",
     re.IGNORECASE,
@@ -123,6 +124,21 @@ class McpConfigUpdate(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     mcp_servers: dict[str, dict[str, Any]] = Field(validation_alias=AliasChoices("mcp_servers", "mcpServers"))
+
+
+class NewMcpServer(BaseModel):
+    """An MCP server, in the format of the extensions file."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    server: dict[str, Any]
+
+
+class McpServerChange(BaseModel):
+    """Keys of an MCP server."""
+
+    model_config = ConfigDict(extra="forbid")
+    server: dict[str, Any]
 
 
 class ProviderAnswer(BaseModel):
@@ -222,14 +238,67 @@ class McpManagement(McpOperations):
             raise NotFound("Sign-in is not available here.")
         return pool.sign_ins
 
-    async def switch_mcp_server(self, name: str, enabled: bool) -> McpServerState:
-        if name not in (await self._extensions.get_extensions()).mcpServers:
-            raise NotFound(f'There is no MCP server named "{name[:64]}".')
+    async def switch_mcp_server(
+        self, name: str, enabled: bool | None = None, tools: list[str] | None = None
+    ) -> McpServerState:
+        given = {"enabled": enabled, "tools": tools}
+        return await self._change_server(name, {key: one for key, one in given.items() if one is not None})
+
+    @operation("POST", "/api/mcp/servers", body=NewMcpServer, status=201, location="/api/mcp/servers/{name}")
+    async def add_mcp_server(self, name: str, server: dict[str, Any]) -> McpServerState:
+        """Add an MCP server to the others."""
+        if name in (await self._extensions.get_extensions()).mcpServers:
+            raise Invalid(f'There is an MCP server named "{name[:64]}" already; choose another name.')
+        return await self._store_server(name, _merge_entry(name, server, None, None))
+
+    @operation("POST", "/api/mcp/servers/check", body=NewMcpServer)
+    async def check_mcp_server(self, name: str, server: dict[str, Any]) -> McpServerState:
+        """Start an MCP server to list its tools, without storing it."""
+        entry = _merge_entry(name, {**server, "enabled": True}, None, None)
+        trial = McpManagement(ExtensionsSource(read_file=False))
+        await trial._store_server(name, entry)
+        config = (await trial._extensions.get_extensions()).mcpServers[name]
+        seconds = min(config.start_seconds, CHECK_SECONDS)
+        client = McpServerClient(name, config.model_copy(update={"start_seconds": seconds}))
+        try:
+            await client.list_tools()
+            return _describe_server(name, config, client)
+        finally:
+            await client.close()
+
+    @operation("PATCH", "/api/mcp/servers/{name}", body=McpServerChange)
+    async def change_mcp_server(self, name: str, server: dict[str, Any]) -> McpServerState:
+        """Change keys of an MCP server; null removes one, and a masked secret stays."""
+        return await self._change_server(name, server)
+
+    @operation("DELETE", "/api/mcp/servers/{name}")
+    async def remove_mcp_server(self, name: str) -> DeletionResult:
+        """Remove an MCP server."""
+        await self._stored_entry(name)
 
         def change(data: Json) -> None:
-            servers = data.get("mcpServers") or {}
-            entry = {key: value for key, value in (servers.get(name) or {}).items() if key != "disabled"}
-            data["mcpServers"] = {**servers, name: {**entry, "enabled": enabled}}
+            data["mcpServers"] = {key: one for key, one in data["mcpServers"].items() if key != name}
+
+        await self._change_file(change)
+        return DeletionResult(success=True)
+
+    async def _change_server(self, name: str, given: Mapping[str, Any]) -> McpServerState:
+        stored, shown = await self._stored_entry(name)
+        whole = {**mask_secrets(with_own_keys(stored)), **given}
+        new = {key: value for key, value in whole.items() if value is not None}
+        ignored = {key: stored[key] for key in ignored_keys(stored)}
+        return await self._store_server(name, {**ignored, **_merge_entry(name, new, stored, shown)})
+
+    async def _stored_entry(self, name: str) -> tuple[Json, McpServerInfo]:
+        """Return a server's entry of the file, and the one without secrets. Raises NotFound."""
+        loaded = await self._extensions.get_loaded()
+        if name not in loaded.config.mcpServers:
+            raise NotFound(f'There is no MCP server named "{name[:64]}".')
+        return loaded.data["mcpServers"][name], _build_config(loaded).mcp_servers[name]
+
+    async def _store_server(self, name: str, entry: Json) -> McpServerState:
+        def change(data: Json) -> None:
+            data["mcpServers"] = {**(data.get("mcpServers") or {}), name: entry}
 
         loaded = await self._change_file(change)
         return _describe_server(name, loaded.config.mcpServers[name], None)
@@ -254,7 +323,11 @@ def _describe_sign_in(found: PendingSignIn, *, url: str = "", error: str = "") -
 
 def _describe_server(name: str, configured: McpServer, server: McpServerClient | None) -> McpServerState:
     tools = [
-        McpToolInfo(name=str(tool.name), description=" ".join(str(tool.description or "").split()))
+        McpToolInfo(
+            name=str(tool.name),
+            description=" ".join(str(tool.description or "").split()),
+            enabled=configured.offers(str(tool.name)),
+        )
         for tool in (server.tools or () if server is not None and configured.enabled else ())
     ]
     state = _server_state(configured, server)

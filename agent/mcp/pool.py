@@ -171,7 +171,7 @@ def _convert_tools(pool: McpPool, server: McpServerClient) -> Iterator[BaseTool]
     wire = import_module("agent.mcp.wire")
     taken: set[str] = set()
     own = [wire.sign_in_tool()] if server.sign_in is not None else []
-    for tool in (*server.tools, *own):
+    for tool in (*filter(lambda tool: server.config.offers(tool.name), server.tools), *own):
         name = _unique_tool_name(server.name, tool.name, taken)
         taken.add(name)
         leave_out = partial(server.left_out.__setitem__, tool.name)

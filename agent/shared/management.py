@@ -109,8 +109,10 @@ class McpOperations(Protocol):
         ...
 
     @operation("PUT", "/api/mcp/servers/{name}", body=McpServerSwitch)
-    async def switch_mcp_server(self, name: str, enabled: bool) -> McpServerState:
-        """Enable or disable an MCP server."""
+    async def switch_mcp_server(
+        self, name: str, enabled: bool | None = None, tools: list[str] | None = None
+    ) -> McpServerState:
+        """Enable or disable an MCP server, or choose the tools that the agent gets."""
         ...
 
 

@@ -290,10 +290,11 @@ class ServerState(StrEnum):
 
 
 class McpToolInfo(ResultModel):
-    """A server's tool, with its name on the server."""
+    """A server's tool, with its name on the server, and whether the agent gets it."""
 
     name: str
     description: str = ""
+    enabled: bool = True
 
 
 class McpServerState(ResultModel):
@@ -316,10 +317,11 @@ class McpServerList(ListPage):
 
 
 class McpServerSwitch(BaseModel):
-    """New state of an MCP server."""
+    """New state of an MCP server; null: unchanged. `tools` are all those that the agent gets."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    enabled: bool
+    enabled: bool | None = None
+    tools: list[str] | None = None
 
 
 class RecordingTranscript(ResultModel):

@@ -95,6 +95,8 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         home=service.settings.home,
         token=service.settings.token,
         version=VERSION,
+        watcher=service.watcher,
+        reload=service.reload,
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
         runtime_trouble=lambda: service.child.failure if service.child else "",

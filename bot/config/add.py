@@ -24,10 +24,10 @@ from agent.config.edit import (
 from agent.config.errors import ConfigErrors, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.shared.atomic_file import mode_of, replace_file
+from bot.config.loader import BOM
 
 # A file created here can contain secrets, so only its owner can access it.
 MODE = 0o600
-BOM = codecs.BOM_UTF8.decode()
 
 
 def load(path: Path) -> str:

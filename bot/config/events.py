@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -16,6 +16,8 @@ from agent.config.types import Count, ManyIds, OneId, Secret, Section, Switch, T
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _Signing = Literal["grafana", "pagerduty", "github", "sentry"]
+ISSUING: Final = ("pagerduty", "sentry")
+"""Types whose system generates the secret."""
 Kind = Literal["alertmanager", _Signing, "datadog", "opsgenie", "cloudevents", "generic"]
 Scheme = Literal["signature", "bearer", "basic", "header", "hmac-sha256", "standard-webhooks"]
 SIGNED: tuple[Kind, ...] = get_args(_Signing)

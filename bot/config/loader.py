@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,16 +10,19 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from agent.config.document import read_document
+from agent.config.document import ConfigDocument, parse_document, read_document
 from agent.config.errors import ConfigWarning, KeyPath, Problems, join_words
 from agent.config.loader import check_document
 from agent.config.profile import list_custom_agents
 from agent.config.reader import FILE_NAME, PATH_VARIABLE, display_path, find_config
+from agent.config.secrets_file import read_secrets
 from agent.shared.tokens import find_weakness
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import AccountConfig
 from bot.config.models import Config, ServerConfig
 from bot.config.platforms import find_schema, known_platforms
+
+BOM = codecs.BOM_UTF8.decode()
 
 
 def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
@@ -229,6 +233,24 @@ def load_file(
     Raises ConfigErrors.
     """
     document = read_document(path, display_name=display_path(path, cwd), may_be_empty=may_be_empty)
+    return _load_document(replace(document, secrets=read_secrets(path)), path, env, home)
+
+
+def load_text(
+    text: str, path: Path, env: Mapping[str, str], home: Path | None = None, secrets: Mapping[str, str] = {}
+) -> LoadedConfig:
+    """Check a text as the new content of a file, with new secrets in addition to those beside it.
+
+    Errors refer to the file by its name. Raises ConfigErrors.
+    """
+    document = parse_document(text.removeprefix(BOM), path.name)
+    known = {**read_secrets(path), **secrets}
+    return _load_document(replace(document, secrets=known), path, env, home)
+
+
+def _load_document(
+    document: ConfigDocument, path: Path, env: Mapping[str, str], home: Path | None
+) -> LoadedConfig:
     config, warnings = check_document(Config, document, env)
     problems = Problems(document)
     check(config, problems, _custom_agents(home))
@@ -248,7 +270,8 @@ def load_server(
         return ServerConfig()
     document = read_document(path, display_name=display_path(path, cwd))
     server = {key: value for key, value in document.data.items() if key == "server"}
-    return check_document(Config, replace(document, data=server), env)[0].server
+    document = replace(document, data=server, secrets=read_secrets(path))
+    return check_document(Config, document, env)[0].server
 
 
 def _custom_agents(home: Path | None) -> tuple[str, ...] | None:

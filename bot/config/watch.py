@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.config.errors import ConfigErrors
-from agent.config.reader import find_config
+from agent.config.reader import FILE_NAME, find_config
 from agent.shared.aio import wait_first
 from agent.shared.last_good import Stamp, file_stamp
 from bot.clock import Clock
 from bot.config.loader import LoadedConfig, load_config, load_file
 from bot.config.models import Config
+from bot.config.versions import ConfigFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,14 @@ class ConfigWatcher:
     def current(self) -> LoadedConfig:
         """Return the last valid configuration."""
         return self._current
+
+    def open_file(self) -> ConfigFile:
+        """Return the file to change, which may not exist yet. Blocking. Raises ConfigErrors."""
+        path = self._current.path or find_config(self._explicit, self._env, self._cwd, self._home)
+        if path is None:
+            folder = self._cwd if self._home is None or os.access(self._cwd, os.W_OK) else self._home
+            path = folder / FILE_NAME
+        return ConfigFile(path, self._home or self._cwd, self._env)
 
     async def run(self, report: Callable[[Outcome], Awaitable[None]]) -> None:
         """Report each change until stop() or cancellation."""

@@ -115,6 +115,15 @@ SERVICE = {
     GET /metrics
     GET /api/events/sources
     POST /api/events/sources/{source}/replay
+    GET /api/settings
+    GET /api/settings/options
+    GET /api/settings/versions
+    POST /api/settings/check
+    POST /api/settings/preview
+    POST /api/settings/apply
+""",
+    Access.OWNERS: """
+    POST /api/settings/restore
 """,
     Access.TOKEN: """
     POST /api/session/links
@@ -168,6 +177,10 @@ MANAGEMENT = {
 """,
     Access.OWNERS: """
     PUT /api/mcp/config
+    POST /api/mcp/servers
+    POST /api/mcp/servers/check
+    PATCH /api/mcp/servers/{name}
+    DELETE /api/mcp/servers/{name}
     POST /api/skills/install
     POST /api/skills/check
     DELETE /api/skills/{name}

@@ -55,6 +55,7 @@ RUN: dict[str, Any] = {
     "input": {"messages": [{"type": "human", "content": "x"}]},
     "config": {"configurable": FORGED},
 }
+OPENED = {"kind": "settings", "section": "access", "values": {"default": "allow"}}
 SCOPE = "?scope=person:tg:telegram:8"
 BODIES: Mapping[str, Any] = {
     "POST /api/conversations/{conversation}/messages": {"text": "x"},
@@ -72,6 +73,20 @@ BODIES: Mapping[str, Any] = {
     "PUT /api/agents/{name}": {"description": "evil"},
     "PUT /api/skills/{name}": {"enabled": False},
     "PUT /api/mcp/servers/{name}": {"enabled": False},
+    "POST /api/mcp/servers": {"name": "evil", "server": {"command": "sh"}},
+    "POST /api/mcp/servers/check": {"name": "evil", "server": {"command": "false"}},
+    "PATCH /api/mcp/servers/{name}": {"server": {"command": "sh"}},
+    "POST /api/settings/restore": {"number": 1},
+    "POST /api/settings/apply": {"changes": [OPENED]},
+    "POST /api/settings/preview": {"changes": [OPENED]},
+    "POST /api/settings/check": {
+        "change": {
+            "kind": "account",
+            "name": "evil",
+            "platform": "slack",
+            "settings": {"bot_token": "xoxb-1"},
+        }
+    },
     "PUT /api/mcp/config": {"mcp_servers": {"evil": {"command": "sh"}}},
     "POST /threads/{thread_id}/state": {"values": {"messages": RUN["input"]["messages"]}},
     **dict.fromkeys(("POST /runs", "POST /runs/stream", "POST /runs/wait"), RUN),

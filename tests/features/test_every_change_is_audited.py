@@ -64,6 +64,9 @@ STEPS: tuple[Step, ...] = (
     ("DELETE /api/agents/{name}", "/api/agents/poet", {}, "agents changed"),
     ("PUT /api/mcp/config", "/api/mcp/config", {"json": "server"}, "mcp changed"),
     ("PUT /api/mcp/servers/{name}", "/api/mcp/servers/one", {"json": {"enabled": False}}, "mcp changed"),
+    ("POST /api/mcp/servers", "/api/mcp/servers", {"json": "second"}, "mcp changed"),
+    ("PATCH /api/mcp/servers/{name}", "/api/mcp/servers/two", {"json": {"server": {}}}, "mcp changed"),
+    ("DELETE /api/mcp/servers/{name}", "/api/mcp/servers/two", {}, "mcp changed"),
     ("POST /api/mcp/sign-ins/erase", "/api/mcp/sign-ins/erase", {"json": {"person": "web:x"}}, "mcp changed"),
     ("PUT /api/skills/{name}", "/api/skills/data-analysis", {"json": {"enabled": False}}, "skills changed"),
     ("POST /api/skills/install", "/api/skills/install", {"files": "skill"}, "skills changed"),
@@ -89,6 +92,8 @@ ELSEWHERE = {
     "POST /api/session": "test_who_signs_in_and_out_is_recorded",
     "DELETE /api/session": "test_who_signs_in_and_out_is_recorded",
     "POST /api/events/sources/{source}/replay": "tests/bot/features/events/test_source_commands.py",
+    "POST /api/settings/apply": "tests/bot/features/settings/test_routes.py",
+    "POST /api/settings/restore": "tests/bot/features/settings/test_routes.py",
     "POST /api/turns/{turn}/parts/{part}/choice": "tests/component/server/test_button_clicks.py",
 }
 """Changes that other tests show to be recorded."""
@@ -101,6 +106,9 @@ NO_CHANGE = {
     "POST /api/conversations": "a chat of one's own",
     "POST /api/conversations/{conversation}/messages": "what people write",
     "POST /api/schedules/preview": "shows what would happen",
+    "POST /api/settings/preview": "shows what would happen",
+    "POST /api/settings/check": "tries what would happen",
+    "POST /api/mcp/servers/check": "tries what would happen",
     "POST /api/memory/reload": "reads the file again",
     "POST /api/models/{name}/probe": "sends a test prompt",
     "POST /api/mcp/sign-ins/complete": "recorded by the page of the sign-in, the only one with its secret",
@@ -142,6 +150,7 @@ async def prepare(service: World) -> dict[str, Any]:
         "fact": (await service.http.get("/api/memory")).json()["facts"][0]["id"],
         "schedule": {"conversation": conversation, "when": "daily 9:00", "text": "a"},
         "server": {"mcp_servers": {"one": {"command": "true"}}},
+        "second": {"name": "two", "server": {"command": "true"}},
         "skill": {"file": ("rhyme.skill", archive(), "application/zip")},
     }
 

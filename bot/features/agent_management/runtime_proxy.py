@@ -64,7 +64,7 @@ _DOTS = re.compile(r"(^|/)\.{1,2}(/|$)")
 
 
 AREAS = ("models", "threads", "skills", "mcp", "memory", "agents", "config")
-PROGRAMS = frozenset({("PUT", "mcp", "config")})
+PROGRAMS = re.compile(r"PUT mcp/config/*|(?:POST|PATCH|DELETE) mcp/servers.*|(?:POST|DELETE) skills/.*")
 MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
@@ -303,9 +303,7 @@ async def _count_model_call(services: ApiServices, by: Principal) -> None:
 def permission_for(call: ProxiedCall) -> Permission:
     """Return the permission that a call requires; calls that affect everyone require a higher one."""
     reads = call.method == "GET"
-    if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
-        return Permission.PROGRAMS
-    if call.area == "skills" and call.method in {"POST", "DELETE"}:
+    if PROGRAMS.fullmatch(f"{call.method} {call.area}/{call.path}"):
         return Permission.PROGRAMS
     if call.area == "threads" or (call.area == "memory" and OWN_MEMORY.fullmatch(call.path)):
         return Permission.READ if reads or call.path.endswith("/suggestions") else Permission.CHANGE

@@ -20,12 +20,10 @@ from bot.cli.common import (
     shell_command,
 )
 from bot.config.add import escaped, load, save, with_event_source
-from bot.config.events import NAME, Kind
+from bot.config.events import ISSUING, NAME, Kind
 from bot.errors import StartError
 from bot.features.events.source_commands import SOURCES, read_api
 
-ISSUING: Final = ("pagerduty", "sentry")
-"""Types whose system generates the secret."""
 RELOAD_SECONDS: Final = 10.0
 DEFAULT_URL: Final = "http://127.0.0.1:2026"
 GUIDE: Final = "docs/howto/connect-event-sources.md"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,7 @@ from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
+from bot.config import ConfigWatcher, Rejected, Reloaded
 from bot.config.models import ServerConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import ChannelRegistry
@@ -46,10 +47,11 @@ class RuntimeClients:
 class ApiServices:
     """Services used by routes.
 
-    `runtime_client` creates an HTTP client for proxied calls to the agent runtime (with its address and the
-    service token); `management_client` creates one for its management routes if they are served elsewhere.
-    `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason). `port` is
-    the listening port (0: taken from the connection); `file_bytes` is the size limit for one file.
+    `watcher` knows the configuration file, and `reload` applies it now. `runtime_client` creates an HTTP
+    client for proxied calls to the agent runtime (with its address and the service token);
+    `management_client` creates one for its management routes if they are served elsewhere.
+    `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason). `port`
+    is the listening port (0: taken from the connection); `file_bytes` is the size limit for one file.
     """
 
     core: Core
@@ -61,6 +63,8 @@ class ApiServices:
     home: Path
     token: LiveToken
     version: str
+    watcher: ConfigWatcher
+    reload: Callable[[], Awaitable[Reloaded | Rejected]]
     runtime_client: Callable[[], httpx.AsyncClient]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str

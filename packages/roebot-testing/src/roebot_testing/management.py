@@ -87,12 +87,17 @@ class ScriptedManagement(Management):
     async def list_mcp_servers(self) -> McpServerList:
         return McpServerList(servers=list(self._require(self.served)))
 
-    async def switch_mcp_server(self, name: str, enabled: bool) -> McpServerState:
+    async def switch_mcp_server(
+        self, name: str, enabled: bool | None = None, tools: list[str] | None = None
+    ) -> McpServerState:
         known = {one.name: one for one in self._require(self.served)}
         if name not in known:
             raise RuntimeRefused(404, "There is no such server.")
-        state = ServerState.IDLE if enabled else ServerState.OFF
-        known[name] = known[name].model_copy(update={"state": state})
+        state = known[name].state if enabled is None else ServerState.IDLE if enabled else ServerState.OFF
+        shown = known[name].tools
+        if tools is not None:
+            shown = [one.model_copy(update={"enabled": one.name in tools}) for one in shown]
+        known[name] = known[name].model_copy(update={"state": state, "tools": shown})
         self.served = list(known.values())
         return known[name]
 

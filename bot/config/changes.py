@@ -1,0 +1,330 @@
+"""Changes of the configuration as data, applied to its text. Secrets become variables of `secrets.env`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from agent.config.document import parse_document
+from agent.config.edit import move_first, remove_value, set_value
+from agent.config.errors import KeyPath, format_key, one_error
+from bot.config.access import AccessConfig
+from bot.config.accounts import ACCOUNT_NAME
+from bot.config.add import escaped, new_account, with_account, with_event_source, with_owner
+from bot.config.events import NAME, Kind
+from bot.config.models import ApprovalsConfig, BudgetsConfig
+from bot.config.platforms import find_schema
+from bot.domain import LOCAL_PLATFORMS
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$")]
+Line = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\r\n\x00]*$")]
+Value = (
+    bool | int | Annotated[str, Field(max_length=300)] | Annotated[list[Line], Field(max_length=500)] | None
+)
+OPENAI_CLASS = "langchain_openai:ChatOpenAI"
+"""The class for a server that is compatible with OpenAI's API."""
+
+
+class _Change(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ConnectModel(_Change):
+    """Add a model. `provider` is one of those offered; without one, a server compatible with OpenAI's API
+    answers at `base_url`. Without `api_key`, the provider's environment variable is used. `default`: new
+    conversations use it.
+    """
+
+    kind: Literal["model"] = "model"
+    name: Name
+    model: Line
+    provider: Line = ""
+    base_url: Line = ""
+    display_name: Line = ""
+    api_key: SecretStr | None = None
+    default: bool = False
+
+
+class ConnectAccount(_Change):
+    """Add an account. `settings` are keys of the platform's schema, `variables` those whose value comes from
+    a variable of the environment. `owner` is a person's id on the platform ("": nobody yet).
+    """
+
+    kind: Literal["account"] = "account"
+    name: Annotated[str, StringConstraints(pattern=f"^{ACCOUNT_NAME.pattern}$")]
+    platform: Line
+    settings: dict[str, SecretStr] = Field(default_factory=dict, max_length=30)
+    variables: dict[str, Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
+        default_factory=dict, max_length=30
+    )
+    owner: Line = ""
+
+
+class ReplaceCredentials(_Change):
+    """Replace keys or tokens of an account, or the key of a model."""
+
+    kind: Literal["credentials"] = "credentials"
+    account: str = ""
+    model: str = ""
+    values: dict[str, SecretStr] = Field(min_length=1, max_length=10)
+
+
+class AddEventSource(_Change):
+    """Add an event source, whose incidents are posted in a chat. `secret` proves its requests genuine."""
+
+    kind: Literal["event_source"] = "event_source"
+    name: Annotated[str, StringConstraints(pattern=f"^(?:{NAME.pattern})$")]
+    type: Kind
+    secret: SecretStr
+    account: Line
+    chat: Line
+    topic: Line = ""
+    private: bool = False
+
+
+class ChangeSettings(_Change):
+    """Set keys of a section; `values` are by dotted key, null restores the default.
+
+    `section` is access, approvals, budgets, or `channels.NAME`.
+    """
+
+    kind: Literal["settings"] = "settings"
+    section: Line
+    values: dict[str, Value] = Field(min_length=1, max_length=50)
+
+
+class ChooseDefaultModel(_Change):
+    """Use a configured model for new conversations."""
+
+    kind: Literal["default_model"] = "default_model"
+    name: str
+
+
+class Remove(_Change):
+    """Remove a model, an account, or an event source with its routes."""
+
+    kind: Literal["remove"] = "remove"
+    what: Literal["model", "account", "event_source"]
+    name: str
+
+
+Change = Annotated[
+    ConnectModel
+    | ConnectAccount
+    | ReplaceCredentials
+    | AddEventSource
+    | ChangeSettings
+    | ChooseDefaultModel
+    | Remove,
+    Field(discriminator="kind"),
+]
+_ACCESS = frozenset(AccessConfig.model_fields)
+ACCESS_LISTS = ("owners", "admins", "members", "blocked", "groups")
+ACCOUNT_KEYS = frozenset({"enabled", "locale", "busy", "isolation", "model", "agent"})
+SETTINGS: Mapping[str, frozenset[str]] = {
+    "access": _ACCESS,
+    "approvals": frozenset(ApprovalsConfig.model_fields),
+    "budgets": frozenset(
+        f"{scope}.{key}"
+        for scope in BudgetsConfig.model_fields
+        for key in ("messages_per_hour", "tokens_per_day")
+    ),
+    "channels": ACCOUNT_KEYS | {f"access.{key}" for key in _ACCESS},
+}
+"""Keys that `ChangeSettings` may set. None of them names a program or a secret."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """The new text of a file, the secrets that it adds, and the changed keys.
+
+    `taken` are the names of variables that have another value; `offers` are entries of models by provider.
+    `before` is the text of the file, and `version` its version.
+    """
+
+    text: str
+    file: str
+    taken: Collection[str] = ()
+    offers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    keys: list[str] = field(default_factory=list)
+    before: str = field(default="", repr=False)
+    version: str = "none"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of the text. Raises ConfigErrors."""
+        return parse_document(self.text, self.file).data
+
+    def add_secret(self, value: str, *words: str) -> str:
+        """Add a secret, and return the reference to it."""
+        name = re.sub(r"\W", "_", "_".join(words).upper(), flags=re.ASCII)
+        name = name if name[0].isalpha() else f"_{name}"
+        names = (name, *(f"{name}_{number}" for number in range(2, 10_000)))
+        free = next(one for one in names if one not in self.taken and one not in self.secrets)
+        self.secrets[free] = value.strip()
+        return f"${free}"
+
+    def set(self, path: KeyPath, value: Any) -> None:
+        """Set a key, or remove it (None)."""
+        if value is not None:
+            self.text = set_value(self.text, self.file, path, value)
+        elif _has(self.data, path):
+            self.text = remove_value(self.text, self.file, path)
+        self.keys.append(format_key(path))
+
+    def index_of(self, model: str) -> int:
+        """Return the place of a model in the list. Raises ConfigErrors."""
+        names = [one.get("name") for one in self.data.get("models") or () if isinstance(one, dict)]
+        if model not in names:
+            raise one_error(self.file, f"there is no model {model}", key="models")
+        return names.index(model)
+
+
+def _has(data: Any, path: KeyPath) -> bool:
+    for part in path:
+        known = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+        if part not in known:
+            return False
+        data = data[part]
+    return True
+
+
+@singledispatch
+def apply_change(change: _Change, draft: Draft) -> None:
+    """Apply a change to a draft. Raises ConfigErrors; the draft is then useless."""
+    raise NotImplementedError(type(change).__name__)
+
+
+@apply_change.register
+def _(change: ConnectModel, draft: Draft) -> None:
+    models = draft.data.get("models") or []
+    if any(isinstance(one, dict) and one.get("name") == change.name for one in models):
+        raise one_error(
+            draft.file, f"the model {change.name} already exists; choose another name", key="models"
+        )
+    if change.provider and change.provider not in draft.offers:
+        raise one_error(draft.file, f"there is no provider {change.provider}", key="models")
+    if not change.provider and not change.base_url:
+        raise one_error(draft.file, "choose a provider, or enter the address of a server", key="base_url")
+    entry = {
+        **draft.offers.get(change.provider, {"use": OPENAI_CLASS, "api_key": "none"}),
+        "name": change.name,
+        "model": escaped(change.model),
+        **({"base_url": escaped(change.base_url)} if change.base_url else {}),
+        **({"display_name": escaped(change.display_name)} if change.display_name else {}),
+    }
+    if change.api_key is not None and change.api_key.get_secret_value():
+        entry["api_key"] = draft.add_secret(change.api_key.get_secret_value(), change.name, "api_key")
+    entry = {"name": entry.pop("name"), **entry}
+    draft.set(("models",), [*models, entry])
+    if change.default and models:
+        draft.text = move_first(draft.text, draft.file, ("models",), len(models))
+
+
+@apply_change.register
+def _(change: ConnectAccount, draft: Draft) -> None:
+    schema = find_schema(change.platform)
+    if schema is None or change.platform in LOCAL_PLATFORMS:
+        raise one_error(draft.file, f"there is no platform {change.platform}", key="platform")
+    new_account(draft.text, draft.file, change.name)
+    settings = {} if change.name == change.platform else {"platform": change.platform}
+    for key, given in change.settings.items():
+        value = given.get_secret_value().strip()
+        if key in {"name", "platform"} or key not in schema.model_fields:
+            raise one_error(draft.file, "unknown key", key=f"channels.{change.name}.{key}")
+        secret = key in schema.secrets()
+        settings[key] = draft.add_secret(value, change.name, key) if secret else escaped(value)
+    settings |= {key: f"${variable}" for key, variable in change.variables.items()}
+    draft.text = with_account(draft.text, draft.file, change.name, settings)
+    draft.keys.append(f"channels.{change.name}")
+    if change.owner:
+        draft.text = with_owner(draft.text, draft.file, change.name, change.platform, change.owner)
+        draft.keys.append("access.owners")
+
+
+@apply_change.register
+def _(change: ReplaceCredentials, draft: Draft) -> None:
+    entry = (draft.data.get("channels") or {}).get(change.account)
+    place: KeyPath = ("channels", change.account)
+    if change.model:
+        place = ("models", draft.index_of(change.model))
+        known = {"api_key"}
+    elif isinstance(entry, dict) and (schema := find_schema(str(entry.get("platform") or change.account))):
+        known = {*schema.secrets(), *schema.model_validate(_named(entry, change.account)).needs()}
+    else:
+        raise one_error(draft.file, "there is no such account", key=f"channels.{change.account}")
+    for key, value in change.values.items():
+        if key not in known:
+            raise one_error(draft.file, "this key holds no secret", key=format_key((*place, key)))
+        owner = change.model or change.account
+        draft.set((*place, key), draft.add_secret(value.get_secret_value(), owner, key))
+
+
+def _named(entry: Mapping[str, Any], account: str) -> dict[str, str]:
+    return {"name": account, "platform": str(entry.get("platform") or account)}
+
+
+@apply_change.register
+def _(change: AddEventSource, draft: Draft) -> None:
+    secret = draft.add_secret(change.secret.get_secret_value(), "events", change.name, "secret")
+    place = {
+        "source": change.name,
+        "account": change.account,
+        "chat": change.chat,
+        "topic": change.topic,
+        "private": change.private,
+    }
+    route = {key: value for key, value in place.items() if value}
+    source = {"type": change.type, "secrets": secret}
+    draft.text = with_event_source(draft.text, draft.file, change.name, source, route)
+    draft.keys.append(f"events.sources.{change.name}")
+
+
+@apply_change.register
+def _(change: ChangeSettings, draft: Draft) -> None:
+    section, _, account = change.section.partition(".")
+    place: KeyPath = (section, account) if account else (section,)
+    is_account = section == "channels" and account in (draft.data.get("channels") or {})
+    if section not in SETTINGS or (is_account is not bool(account) and account not in LOCAL_PLATFORMS):
+        raise one_error(draft.file, "there is no such section", key=change.section)
+    for key, value in change.values.items():
+        if key not in SETTINGS[section]:
+            raise one_error(draft.file, "this key can't be changed here", key=f"{change.section}.{key}")
+        draft.set((*place, *key.split(".")), _escape(value))
+
+
+def _escape(value: Value) -> Value:
+    if isinstance(value, list):
+        return [escaped(item) for item in value]
+    return escaped(value) if isinstance(value, str) else value
+
+
+@apply_change.register
+def _(change: ChooseDefaultModel, draft: Draft) -> None:
+    if index := draft.index_of(change.name):
+        draft.text = move_first(draft.text, draft.file, ("models",), index)
+    draft.keys.append("models")
+
+
+@apply_change.register
+def _(change: Remove, draft: Draft) -> None:
+    if change.what == "model":
+        draft.set(("models", draft.index_of(change.name)), None)
+        return
+    place = ("channels",) if change.what == "account" else ("events", "sources")
+    if not _has(draft.data, (*place, change.name)):
+        raise one_error(draft.file, "is not in the file", key=format_key((*place, change.name)))
+    draft.set((*place, change.name), None)
+    for index, route in reversed([*enumerate(_routes(draft) if change.what == "event_source" else ())]):
+        if isinstance(route, dict) and route.get("source") in (change.name, [change.name]):
+            draft.set(("events", "routes", index), None)
+
+
+def _routes(draft: Draft) -> Sequence[Any]:
+    return (draft.data.get("events") or {}).get("routes") or ()

@@ -1,0 +1,201 @@
+"""Routes to show, preview, apply and restore settings. Each change is audited by key, never by value."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import structlog
+from fastapi import APIRouter, Header, HTTPException, Response
+
+from agent.config.errors import ConfigErrors
+from bot.access import Permission
+from bot.cli.model_setup import list_model_offers
+from bot.config import LoadedConfig, Rejected
+from bot.config.changes import Change, ConnectModel, Draft, apply_change
+from bot.config.models import MASK
+from bot.config.versions import ConfigChanged, ConfigFile, ConfigVersion
+from bot.features.settings.permissions import find_refusal
+from bot.features.settings.presenting import (
+    list_options,
+    present_problems,
+    present_settings,
+    show_difference,
+)
+from bot.features.settings.schemas import (
+    Applied,
+    ChangeRequest,
+    Options,
+    Preview,
+    Problem,
+    RestoreRequest,
+    Settings,
+    VersionInfo,
+    Versions,
+)
+from bot.server.api.auth import By, Principal, audit_actor, requires
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import not_found
+from bot.store.audit import AuditEvent, record_event
+
+log = structlog.get_logger(__name__)
+router = APIRouter(prefix="/api/settings", tags=["settings"])
+CHANGED, RESTORED = "settings changed", "settings restored"
+STALE = "The configuration file has changed since it was read. Load it again, then repeat the change."
+UNMATCHED = "Send the version of the file in If-Match, as GET /api/settings returns it."
+HIDDEN = "This version contains a secret that was not stored with it. Restore it in an editor."
+NEEDS_RESTART = frozenset({"server", "runtime", "database"})
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that was read, in quotes.")]
+
+
+@router.get("")
+@requires(Permission.CONFIGURE)
+async def get_settings(services: Services, response: Response) -> Settings:
+    """Return the settings in the configuration file without secrets, with its version as `ETag`."""
+    found = await asyncio.to_thread(lambda: present_settings(services, services.watcher.open_file()))
+    response.headers["ETag"] = f'"{found.version}"'
+    return found
+
+
+@router.get("/options")
+@requires(Permission.CONFIGURE)
+async def get_options(locale: Literal["en", "zh"] = "en") -> Options:
+    """Return the platforms, providers and keys that can be set up, with links and steps."""
+    return await asyncio.to_thread(list_options, locale)
+
+
+@router.post("/preview")
+@requires(Permission.CONFIGURE)
+async def preview_changes(body: ChangeRequest, services: Services, by: By) -> Preview:
+    """Check changes and show the difference, without writing anything."""
+    file = await asyncio.to_thread(services.watcher.open_file)
+    draft, problems, _ = await asyncio.to_thread(try_changes, file, body.changes)
+    return Preview(
+        version=draft.version,
+        difference=show_difference(services, draft.before, draft.text, file.path.name),
+        keys=list(dict.fromkeys(draft.keys)),
+        problems=problems,
+        refused=find_refusal(services, by, body.changes),
+    )
+
+
+@router.post("/apply")
+@requires(Permission.CONFIGURE)
+async def apply_changes(body: ChangeRequest, services: Services, by: By, if_match: IfMatch = None) -> Applied:
+    """Check and save changes, and put them into force (403: the caller may not make one of them; 412: the
+    file has changed since it was read; 422: the result would be invalid; 428: no `If-Match`).
+    """
+    if refusal := find_refusal(services, by, body.changes):
+        raise HTTPException(403, refusal)
+    expected = _expected(if_match)
+    file = await asyncio.to_thread(services.watcher.open_file)
+    draft, problems, _ = await asyncio.to_thread(try_changes, file, body.changes)
+    if draft.version != expected:
+        raise HTTPException(412, STALE)
+    if problems:
+        raise HTTPException(422, "; ".join(f"{one.key}: {one.text}".removeprefix(": ") for one in problems))
+    return await _save(services, by, file, draft, expected, CHANGED)
+
+
+@router.get("/versions")
+@requires(Permission.CONFIGURE)
+async def list_versions(services: Services) -> Versions:
+    """List the last 50 versions of the file, the newest first, each with its difference to the one before."""
+    file = await asyncio.to_thread(services.watcher.open_file)
+    stored = await asyncio.to_thread(file.list_versions)
+    try:
+        _, version = await asyncio.to_thread(file.read)
+    except ConfigErrors:
+        version = "none"
+    older: Sequence[ConfigVersion | None] = [*stored[1:], None]
+    return Versions(
+        version=version,
+        versions=[
+            VersionInfo(
+                number=one.number,
+                at=one.at,
+                current=one.fingerprint == version,
+                keys=list(one.keys),
+                difference=show_difference(
+                    services, before.text if before else one.text, one.text, file.path.name
+                ),
+            )
+            for one, before in zip(stored, older, strict=False)
+        ],
+    )
+
+
+@router.post("/restore")
+@requires(Permission.PROGRAMS)
+async def restore_version(
+    body: RestoreRequest, services: Services, by: By, if_match: IfMatch = None
+) -> Applied:
+    """Restore a version of the whole file, for owners (404: no such version; 412, 422 and 428 as for a
+    change). Secrets that were in its text are then variables of `secrets.env`.
+    """
+    expected = _expected(if_match)
+    file = await asyncio.to_thread(services.watcher.open_file)
+    found = next(
+        (one for one in await asyncio.to_thread(file.list_versions) if one.number == body.number), None
+    )
+    if found is None:
+        raise not_found("version")
+    if f'"{MASK}"' in found.text:
+        raise HTTPException(422, HIDDEN)
+    draft = await asyncio.to_thread(file.make_draft)
+    draft.text = found.text
+    draft.keys.append(f"version {body.number}")
+    try:
+        await asyncio.to_thread(file.check, draft)
+    except ConfigErrors as errors:
+        raise HTTPException(422, "; ".join(one.text for one in present_problems(errors))) from None
+    return await _save(services, by, file, draft, expected, RESTORED)
+
+
+def _expected(if_match: str | None) -> str:
+    if not if_match:
+        raise HTTPException(428, UNMATCHED)
+    return if_match.removeprefix("W/").strip('"')
+
+
+def try_changes(
+    file: ConfigFile, changes: Sequence[Change]
+) -> tuple[Draft, list[Problem], LoadedConfig | None]:
+    """Return a draft with the changes, its problems, and its configuration (None: problems). Blocking."""
+    draft = Draft("", file.path.name)
+    try:
+        offered = list_model_offers() if any(isinstance(one, ConnectModel) for one in changes) else ()
+        draft = file.make_draft({one["name"]: one["entry"] for one in offered})
+        for change in changes:
+            apply_change(change, draft)
+        return draft, [], file.check(draft)
+    except ConfigErrors as errors:
+        return draft, present_problems(errors), None
+
+
+async def _save(
+    services: ApiServices, by: Principal, file: ConfigFile, draft: Draft, expected: str, action: str
+) -> Applied:
+    now, keys = services.clock.now(), list(dict.fromkeys(draft.keys))
+    deed = AuditEvent(action, ", ".join(keys)[:500])
+    await services.db.transact(record_event, audit_actor(services, by), deed, now)
+    try:
+        version = await asyncio.to_thread(file.save, draft, expected, now)
+    except ConfigChanged:
+        raise HTTPException(412, STALE) from None
+    except (ConfigErrors, ValueError) as error:
+        raise HTTPException(422, "; ".join(str(error).splitlines())) from None
+    outcome = await services.reload()
+    if isinstance(outcome, Rejected):
+        return Applied(
+            version=version, keys=keys, live=[], after_restart=[], problems=present_problems(outcome.errors)
+        )
+    late = {one for one in outcome.sections if one.partition(".")[0] in NEEDS_RESTART}
+    return Applied(
+        version=version,
+        keys=keys,
+        live=sorted(outcome.sections - late),
+        after_restart=sorted(late),
+        problems=[],
+    )
