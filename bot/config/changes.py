@@ -140,7 +140,7 @@ SETTINGS: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(slots=True)
-class Draft:
+class ConfigDraft:
     """The new text of a file, the secrets that it adds, and the changed keys.
 
     `taken` are the names of variables that have another value; `offers` are entries of models by provider.
@@ -196,13 +196,13 @@ def _has(data: Any, path: KeyPath) -> bool:
 
 
 @singledispatch
-def apply_change(change: _Change, draft: Draft) -> None:
+def apply_change(change: _Change, draft: ConfigDraft) -> None:
     """Apply a change to a draft. Raises ConfigErrors; the draft is then useless."""
     raise NotImplementedError(type(change).__name__)
 
 
 @apply_change.register
-def _(change: ConnectModel, draft: Draft) -> None:
+def _(change: ConnectModel, draft: ConfigDraft) -> None:
     models = draft.data.get("models") or []
     if any(isinstance(one, dict) and one.get("name") == change.name for one in models):
         raise one_error(
@@ -228,7 +228,7 @@ def _(change: ConnectModel, draft: Draft) -> None:
 
 
 @apply_change.register
-def _(change: ConnectAccount, draft: Draft) -> None:
+def _(change: ConnectAccount, draft: ConfigDraft) -> None:
     schema = find_schema(change.platform)
     if schema is None or change.platform in LOCAL_PLATFORMS:
         raise one_error(draft.file, f"there is no platform {change.platform}", key="platform")
@@ -249,7 +249,7 @@ def _(change: ConnectAccount, draft: Draft) -> None:
 
 
 @apply_change.register
-def _(change: ReplaceCredentials, draft: Draft) -> None:
+def _(change: ReplaceCredentials, draft: ConfigDraft) -> None:
     entry = (draft.data.get("channels") or {}).get(change.account)
     place: KeyPath = ("channels", change.account)
     if change.model:
@@ -271,7 +271,7 @@ def _named(entry: Mapping[str, Any], account: str) -> dict[str, str]:
 
 
 @apply_change.register
-def _(change: AddEventSource, draft: Draft) -> None:
+def _(change: AddEventSource, draft: ConfigDraft) -> None:
     secret = draft.add_secret(change.secret.get_secret_value(), "events", change.name, "secret")
     place = {
         "source": change.name,
@@ -287,7 +287,7 @@ def _(change: AddEventSource, draft: Draft) -> None:
 
 
 @apply_change.register
-def _(change: ChangeSettings, draft: Draft) -> None:
+def _(change: ChangeSettings, draft: ConfigDraft) -> None:
     section, _, account = change.section.partition(".")
     place: KeyPath = (section, account) if account else (section,)
     is_account = section == "channels" and account in (draft.data.get("channels") or {})
@@ -306,14 +306,14 @@ def _escape(value: Value) -> Value:
 
 
 @apply_change.register
-def _(change: ChooseDefaultModel, draft: Draft) -> None:
+def _(change: ChooseDefaultModel, draft: ConfigDraft) -> None:
     if index := draft.index_of(change.name):
         draft.text = move_first(draft.text, draft.file, ("models",), index)
     draft.keys.append("models")
 
 
 @apply_change.register
-def _(change: Remove, draft: Draft) -> None:
+def _(change: Remove, draft: ConfigDraft) -> None:
     if change.what == "model":
         draft.set(("models", draft.index_of(change.name)), None)
         return
@@ -326,5 +326,5 @@ def _(change: Remove, draft: Draft) -> None:
             draft.set(("events", "routes", index), None)
 
 
-def _routes(draft: Draft) -> Sequence[Any]:
+def _routes(draft: ConfigDraft) -> Sequence[Any]:
     return (draft.data.get("events") or {}).get("routes") or ()

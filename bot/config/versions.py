@@ -19,7 +19,7 @@ from agent.config.env import VARIABLE
 from agent.config.secrets_file import add_secrets, keep_secrets, read_secrets
 from agent.shared.atomic_file import PRIVATE_MODE, replace_file
 from bot.config.add import load, save
-from bot.config.changes import Draft
+from bot.config.changes import ConfigDraft
 from bot.config.concealment import replace_secrets
 from bot.config.loader import LoadedConfig, load_text
 from bot.config.models import MASK
@@ -58,17 +58,17 @@ class ConfigFile:
         """Return the text and its version ("none" without a file). Raises ConfigErrors."""
         return (text := load(self.path)), _fingerprint(text)
 
-    def make_draft(self, offers: Mapping[str, Mapping[str, Any]] = {}) -> Draft:
+    def make_draft(self, offers: Mapping[str, Mapping[str, Any]] = {}) -> ConfigDraft:
         """Return a draft of the file. Raises ConfigErrors."""
         text, version = self.read()
         taken = {*self.env, *read_secrets(self.path)}
-        return Draft(text, self.path.name, taken, offers, before=text, version=version)
+        return ConfigDraft(text, self.path.name, taken, offers, before=text, version=version)
 
-    def check(self, draft: Draft) -> LoadedConfig:
+    def check(self, draft: ConfigDraft) -> LoadedConfig:
         """Return the configuration of a draft. Raises ConfigErrors."""
         return load_text(draft.text, self.path, self.env, self.home, draft.secrets)
 
-    def save(self, draft: Draft, expected: str, now: float) -> str:
+    def save(self, draft: ConfigDraft, expected: str, now: float) -> str:
         """Save a checked draft, and return the new version of the file.
 
         Raises ConfigChanged if the file's version is not the expected one, and ConfigErrors.

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
+from agent.config.secrets_file import FILE_NAME as SECRETS_FILE
 from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE
 from bot.errors import BackupFailed
 from bot.features.backup.copies import NOTE
@@ -27,7 +28,7 @@ never ahead of it.
 EXCLUDED = frozenset(
     {"logs", "sandbox", "service.json", ".write-probe", NOTE}
     # Whoever reads an archive must not be able to sign in; a restored service generates a new token.
-    | {SERVICE_TOKEN_FILE, AGENT_TOKEN_FILE, "sign-in.html"}
+    | {SERVICE_TOKEN_FILE, AGENT_TOKEN_FILE, "sign-in.html", SECRETS_FILE}
 )
 """Files that are recreated, or useless on another machine."""
 EXCLUDED_SUFFIXES = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")

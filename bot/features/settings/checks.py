@@ -42,7 +42,7 @@ class CheckRequest(BaseModel):
     probe: bool = False
 
 
-class Check(ApiModel):
+class LiveCheck(ApiModel):
     """Whether the platform or provider accepted the change (null: it was not asked, because of the problems
     or because it can't be). `identity` is the bot's name there, `invite_link` adds it to a place ("": none),
     `models` are those of the provider (null: no list).
@@ -57,7 +57,7 @@ class Check(ApiModel):
 
 @router.post("/check")
 @requires(Permission.CONFIGURE)
-async def check_change(body: CheckRequest, services: Services, by: By) -> Check:
+async def check_change(body: CheckRequest, services: Services, by: By) -> LiveCheck:
     """Try out a change without saving it (403: the caller may not make it). It ends after at most 60 s."""
     change = body.change
     if refusal := find_refusal(services, by, [change]):
@@ -65,7 +65,7 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> Check:
     file = await asyncio.to_thread(services.watcher.open_file)
     draft, problems, loaded = await asyncio.to_thread(try_changes, file, [change])
     if loaded is None:
-        return Check(ok=None, problems=problems)
+        return LiveCheck(ok=None, problems=problems)
     if isinstance(change, ConnectModel) or (isinstance(change, ReplaceCredentials) and change.model):
         name = change.name if isinstance(change, ConnectModel) else change.model
         entry = next(one for one in loaded.config.models if one.name == name)
@@ -78,29 +78,29 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> Check:
     return found.model_copy(update={"problems": shown})
 
 
-async def _check_model(entry: ModelEntry, *, probe: bool) -> Check:
+async def _check_model(entry: ModelEntry, *, probe: bool) -> LiveCheck:
     given = {"name": entry.name, "use": entry.use, "model": entry.model, **entry.extra_arguments()}
     found = await asyncio.to_thread(check_model, given, probe=probe)
     problems = [(NO_LIST, found.problem), ("model", found.detail)]
-    return Check(
+    return LiveCheck(
         ok=found.answers if probe else found.models is not None,
         problems=[Problem(key=key, line=0, text=text) for key, text in problems if text],
         models=list(found.models) if found.models is not None else None,
     )
 
 
-async def _check_account(account: AccountConfig) -> Check:
+async def _check_account(account: AccountConfig) -> LiveCheck:
     place = f"channels.{account.name}"
     if account.is_called:
-        return Check(ok=None, problems=[Problem(key=place, line=0, text=CALLED)])
+        return LiveCheck(ok=None, problems=[Problem(key=place, line=0, text=CALLED)])
     try:
         state = await probe(account, seconds=PROBE_SECONDS)
     except RoebotError as error:
-        return Check(ok=False, problems=[Problem(key=place, line=0, text=f"{error}.".replace("..", "."))])
+        return LiveCheck(ok=False, problems=[Problem(key=place, line=0, text=f"{error}.".replace("..", "."))])
     helper, link = load_setup(load_manifest(account.platform)), ""
     if isinstance(helper, InvitesBot):
         try:
             link = await helper.invite_link(account)
         except AccountError:
             link = await helper.invite_link(None)
-    return Check(ok=True, problems=[], identity=state.identity or account.name, invite_link=link)
+    return LiveCheck(ok=True, problems=[], identity=state.identity or account.name, invite_link=link)

@@ -22,7 +22,7 @@ from bot.config.versions import ConfigFile
 from bot.domain import LOCAL_PLATFORMS
 from bot.features.settings.schemas import (
     AccountSettings,
-    Credential,
+    CredentialState,
     EventSourceSettings,
     FieldOption,
     ModelSettings,
@@ -115,9 +115,9 @@ def _present_account(services: ApiServices, name: str, entry: Mapping[str, Any])
     )
 
 
-def _credential(key: str, value: Any) -> Credential:
+def _credential(key: str, value: Any) -> CredentialState:
     reference = VARIABLE.fullmatch(value) if isinstance(value, str) else None
-    return Credential(key=key, set=value not in (None, ""), variable=reference[1] if reference else "")
+    return CredentialState(key=key, set=value not in (None, ""), variable=reference[1] if reference else "")
 
 
 def _present_model(entry: Mapping[str, Any], *, is_default: bool) -> ModelSettings:

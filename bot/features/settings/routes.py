@@ -13,7 +13,7 @@ from agent.config.errors import ConfigErrors
 from bot.access import Permission
 from bot.cli.model_setup import list_model_offers
 from bot.config import LoadedConfig, Rejected
-from bot.config.changes import Change, ConnectModel, Draft, apply_change
+from bot.config.changes import Change, ConfigDraft, ConnectModel, apply_change
 from bot.config.models import MASK
 from bot.config.versions import ConfigChanged, ConfigFile, ConfigVersion
 from bot.features.settings.permissions import find_refusal
@@ -161,9 +161,9 @@ def _expected(if_match: str | None) -> str:
 
 def try_changes(
     file: ConfigFile, changes: Sequence[Change]
-) -> tuple[Draft, list[Problem], LoadedConfig | None]:
+) -> tuple[ConfigDraft, list[Problem], LoadedConfig | None]:
     """Return a draft with the changes, its problems, and its configuration (None: problems). Blocking."""
-    draft = Draft("", file.path.name)
+    draft = ConfigDraft("", file.path.name)
     try:
         offered = list_model_offers() if any(isinstance(one, ConnectModel) for one in changes) else ()
         draft = file.make_draft({one["name"]: one["entry"] for one in offered})
@@ -175,7 +175,7 @@ def try_changes(
 
 
 async def _save(
-    services: ApiServices, by: Principal, file: ConfigFile, draft: Draft, expected: str, action: str
+    services: ApiServices, by: Principal, file: ConfigFile, draft: ConfigDraft, expected: str, action: str
 ) -> Applied:
     now, keys = services.clock.now(), list(dict.fromkeys(draft.keys))
     deed = AuditEvent(action, ", ".join(keys)[:500])

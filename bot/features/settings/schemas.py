@@ -10,7 +10,7 @@ from bot.config.changes import Change
 from bot.server.api.schemas import ApiModel
 
 
-class Credential(ApiModel):
+class CredentialState(ApiModel):
     """A key that holds a secret: whether it is set, and the variable that it comes from ("": in the file)."""
 
     key: str
@@ -28,7 +28,7 @@ class AccountSettings(ApiModel):
     reason: str
     identity: str
     values: dict[str, Any]
-    credentials: list[Credential]
+    credentials: list[CredentialState]
 
 
 class ModelSettings(ApiModel):
@@ -39,7 +39,7 @@ class ModelSettings(ApiModel):
     base_url: str
     default: bool
     values: dict[str, Any]
-    credentials: list[Credential]
+    credentials: list[CredentialState]
 
 
 class EventSourceSettings(ApiModel):
