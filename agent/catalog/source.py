@@ -21,20 +21,25 @@ from agent.core.import_string import add_import_folder
 from agent.core.paths import HOME_VARIABLE
 from agent.errors import ModelUnavailable
 from agent.models.discovery import OllamaProbe, discover_models, find_ollama
+from agent.models.guide_spec import CLASS as GUIDE_CLASS
+from agent.models.guide_spec import NAME as GUIDE
+from agent.models.guide_spec import guide_spec
 from agent.models.local.bundled import CLASS, local_spec
 from agent.models.resolve import check_settings, load_model_class
 from agent.models.spec import Catalog, ModelSpec, spec_from_entry
 from agent.shared.last_good import LastGood, Stamp, file_stamp
 
 log = structlog.get_logger(__name__)
-DISCOVER_SECONDS = 30.0
+DISCOVER_SECONDS, GUIDE_SECONDS = 30.0, 2.0
+"""Seconds between discoveries, and while only the guide answers."""
 
 
 class ModelSource:
     """The current model catalogue and configuration, cheap to query.
 
     The file is checked at most once a second; if it is invalid, the last good configuration stays in force.
-    Without configured models, discovery runs again every 30 s and so finds an Ollama started later.
+    Without configured models, discovery runs again every 30 s and so finds an Ollama started later; every 2 s
+    while only the guide answers.
     `overrides` take precedence over the file; without `read_file` they are the whole configuration.
     """
 
@@ -165,8 +170,9 @@ class ModelSource:
             return self._catalog
         now = self._clock()
         if self._catalog is None or now >= self._discover_at:
-            self._discover_at = now + DISCOVER_SECONDS
             found = await discover_models(self._environ, probe=self._probe)
+            has_model = found.specs[0].source != GUIDE
+            self._discover_at = now + (DISCOVER_SECONDS if has_model else GUIDE_SECONDS)
             if found != self._catalog:
                 self._catalog = found
                 log.info("models_found", names=found.names, reason=found.reason)
@@ -195,11 +201,11 @@ def configured_catalog(config: AgentConfig) -> Catalog:
 
 
 def _entry_spec(entry: ModelEntry) -> ModelSpec:
-    """Return the spec of an entry; the bundled model keeps its limits under any name."""
+    """Return the spec of an entry; the guide and the small model keep their limits under any name."""
     spec = spec_from_entry(entry)
-    if entry.use != CLASS:
+    if entry.use not in {CLASS, GUIDE_CLASS}:
         return spec
-    card = local_spec()
+    card = local_spec() if entry.use == CLASS else guide_spec()
     return replace(
         card,
         name=spec.name,

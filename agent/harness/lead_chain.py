@@ -19,7 +19,7 @@ from agent.core.interfaces import MemoryStore, SandboxProvider
 from agent.core.run_context import RunOptions
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.forbidden_commands import ForbiddenCommands
-from agent.guardrails.providers import load_guardrail
+from agent.guardrails.providers import AllowlistProvider, load_guardrail
 from agent.harness.assembly import assemble_chain, middleware_tools
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.harness.subagent_prompt import SubagentBriefing
@@ -47,6 +47,7 @@ from agent.middleware.tool_results import ToolResultMiddleware
 from agent.middleware.transcripts import Transcripts
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import FallbackCapabilities, capability_middleware
+from agent.models.guide_spec import CLASS as GUIDE
 from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
@@ -134,7 +135,7 @@ def select_features(parts: ChainParts) -> RuntimeFeatures:
         subagent=_has_subagents(parts, has_tools=sandbox or bool(parts.tools)),
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
-        guardrail=config.guardrails.enabled,
+        guardrail=config.guardrails.enabled or spec.use == GUIDE,
         deferred_tools=parts.always_shown is not None,
         steering=parts.options.steerable,
     )
@@ -315,9 +316,14 @@ def default_subagent_summarization(features: RuntimeFeatures) -> Middleware | No
 
 
 def _build_guardrail(parts: ChainParts) -> Middleware:
-    provider = parts.config.guardrails.provider
+    config = parts.config.guardrails
+    provider = (
+        load_guardrail(config.provider.use, config.provider.extra_arguments())
+        if config.enabled
+        else AllowlistProvider(ask=["bash"])  # the guide shows what an approval is
+    )
     return GuardrailMiddleware(
-        provider=load_guardrail(provider.use, provider.extra_arguments()),
+        provider=provider,
         forbidden=_forbidden_commands(parts),
         skills=parts.skills,
     )

@@ -19,6 +19,8 @@ import httpx
 import orjson
 from pydantic import SecretStr
 
+from agent.models.guide_spec import NAME as GUIDE
+from agent.models.guide_spec import guide_spec
 from agent.models.local.bundled import local_spec
 from agent.models.providers import COMPATIBLE, PROVIDERS, with_model
 from agent.models.spec import Catalog, ModelSpec
@@ -81,7 +83,7 @@ async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = fi
     found = [spec for provider in PROVIDERS if (spec := provider.find_model(environ))]
     if running := await probe(environ):
         found.append(running)
-    found.append(local_spec())
+    found += [guide_spec(), local_spec()]
     choice = environ.get(CHOICE_VARIABLE, "").strip()
     if not choice:
         return Catalog(tuple(found), _default_reason(found[0]))
@@ -101,7 +103,7 @@ def _unmet_choice(found: list[ModelSpec], name: str) -> str:
             return f"{' or '.join(provider.variables)} is not set"
     if name == OLLAMA:
         return "Ollama is not running"
-    return "no provider key is set" if found[0].source == "local" else ""
+    return "no provider key is set" if found[0].source == GUIDE else ""
 
 
 def _choose_first(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
@@ -109,7 +111,7 @@ def _choose_first(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
     name, _, model = choice.partition(":")
     for spec in found:
         if spec.name == name:
-            picked = with_model(spec, model) if model and spec.source != "local" else spec
+            picked = with_model(spec, model) if model and spec.source not in {GUIDE, "local"} else spec
             return [picked, *(other for other in found if other is not spec)]
     first, *others = found
     return [with_model(first, choice), *others]
@@ -133,8 +135,13 @@ def main() -> None:
 
 
 async def list_offers(environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the available models, the default first, then the providers without a key."""
-    here = (await discover_models(environ)).specs
+    """Return the available models, the default first, then the providers without a key.
+
+    The guide is an offer if no model is available; then the toy is not.
+    """
+    specs = (await discover_models(environ)).specs
+    left_out = "local" if specs[0].source == GUIDE else GUIDE
+    here = [spec for spec in specs if spec.source != left_out]
     found = [
         _describe_offer(spec, spec.source.removeprefix("env:") if ":" in spec.source else "") for spec in here
     ]

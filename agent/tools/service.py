@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
+from pydantic.json_schema import SkipJsonSchema
 
 from agent.core.tool_order import ORDER, Order
 from agent.shared.service_calls import READ_CHAT, RESULT, SCHEDULE, SERVICE_CALL
@@ -94,6 +95,7 @@ async def schedule(
     text: str = "",
     kind: Literal["task", "message", "digest"] = "task",
     number: int = 0,
+    words: SkipJsonSchema[str] = "",
 ) -> str:
     """List, create, change or delete schedules of this chat: reminders and tasks for later.
 
@@ -125,6 +127,7 @@ async def schedule(
         "text": text,
         "kind": kind,
         "number": number,
+        "words": words,
     }
     found = call_service(SCHEDULE, arguments)
     return UNAVAILABLE if found is None else render_schedules(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.models.discovery import CHOICE_VARIABLE, OLLAMA_PORT
+from agent.models.guide_spec import NAME as GUIDE
 from agent.models.local.bundled import ANSWER_TOKENS, NAME, SLOT_TOKENS, local_spec
 from agent.models.providers import PROVIDERS
 from scripts.reference.markdown import code, page, table
@@ -11,6 +12,16 @@ INTRO = """
 Models in `config.yaml` take precedence: if `models` is set, no other source is searched, and the first
 entry is the default. Otherwise, the sources below are searched in order. The first model found becomes the
 default; any of the models found can be selected with `/model`.
+"""
+
+GUIDE_TEXT = """
+## The guide
+
+The guide answers while no model is available. It is not a language model and never makes anything up: it
+quotes sections of this documentation, computes sums, and uses real tools. It proposes schedules for requests
+such as "Remind me every weekday at 9:00 to check the alerts", and draws a chart of a CSV file, after you have
+approved the command. It reads English and Chinese. As soon as a provider's key, a running Ollama server or a
+configured model is found, that model answers instead.
 """
 
 
@@ -30,13 +41,15 @@ def render_models() -> str:
             "the most recent one",
         ]
     )
-    rows.append([str(last + 2), "none of the above: the bundled model", code(NAME), code(local.model)])
+    rows.append([str(last + 2), "none of the above: the guide", code(GUIDE), ""])
+    rows.append(["", "only if chosen: the toy model", code(NAME), code(local.model)])
     return page(
         "Models",
         INTRO,
         table(["order", "source", "name", "model"], rows),
         _choice(),
-        "## The bundled model",
+        GUIDE_TEXT,
+        "## The toy model",
         f"{local.display_name}. {local.note} It runs in a separate process that starts on first use. It "
         f"reads at most {SLOT_TOKENS - ANSWER_TOKENS} tokens and writes at most {ANSWER_TOKENS}.",
     )

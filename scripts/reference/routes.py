@@ -112,7 +112,7 @@ def _roles(app: FastAPI) -> Mapping[str, Role]:
         contexts: Iterable[Any] = included() if included else [route]
         for one in contexts:
             for method in getattr(one, "methods", None) or ():
-                found[f"{method} {one.path}"] = least_role(one.endpoint)
+                found[f"{method} {one.path}".replace(":path}", "}")] = least_role(one.endpoint)
     return found
 
 

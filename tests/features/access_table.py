@@ -61,6 +61,8 @@ SERVICE = {
     GET /api/openapi.json
     GET /api/commands
     GET /api/names
+    GET /api/docs
+    GET /api/docs/{page:path}
     GET /api/conversations
     POST /api/conversations
     POST /api/schedules/preview

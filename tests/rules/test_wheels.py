@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parents[2]
+DOCS = "agent/shared/bundled_docs/"
 
 
 def names_in_wheel(package: Path, folder: Path) -> list[str]:
@@ -26,6 +27,11 @@ def test_the_wheel_contains_no_emulator_no_kit_and_no_provisioner(tmp_path: Path
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"agent", "bot", "roebot-0.1.0.dist-info"}
     assert {"agent/serve.py", "bot/cli/app.py"} <= set(names)
+    assert {"agent/guide/texts.yaml", "agent/shared/documentation.yaml"} <= set(names)
+    pages = {name.removeprefix(DOCS) for name in names if name.startswith(DOCS)}
+    here = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert pages == {page for page in here if not page.startswith(("decisions/", "internals/"))}
+    names = [name for name in names if not name.startswith(DOCS)]
     words = ("testing", "emulators", "conformance", "provisioner")
     assert [name for name in names if any(word in name for word in words)] == []
 

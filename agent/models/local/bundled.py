@@ -1,4 +1,4 @@
-"""The bundled small model: its description, weights, engine and OpenMP runtime. Loads none of them.
+"""The small local model, a toy: its description, weights, engine and OpenMP runtime. Loads none of them.
 
 The engine needs an OpenMP runtime, which some systems (such as a bare Debian) lack. The wheel `cmeel-libomp`
 (LLVM's, Apache-2.0) brings a `libgomp.so.1` that replaces GNU's.
@@ -20,19 +20,16 @@ CLASS = "agent.models.local.model:LocalChatModel"
 SLOTS = 4
 SLOT_TOKENS = 2048
 ANSWER_TOKENS = 384
-NOTE = (
-    "A very small model that runs on this machine. It is good enough for trying Roebot out, but not for real "
-    "work. For useful answers, set a provider key (such as OPENAI_API_KEY) or run Ollama."
-)
+NOTE = f"A toy that runs on this machine and invents answers. {GET_LOCAL_MODEL} to install it."
 
 
 def local_spec() -> ModelSpec:
-    """Return the bundled model; whether it can run is determined on first use."""
+    """Return the small model; whether it can run is determined on first use."""
     return ModelSpec(
         name=NAME,
         use=CLASS,
         model="SmolLM2-135M-Instruct",
-        display_name="SmolLM2 135M (local, for trying out)",
+        display_name="SmolLM2 135M (toy, invents answers)",
         source="local",
         supports_tools=False,
         context_tokens=SLOT_TOKENS - ANSWER_TOKENS,

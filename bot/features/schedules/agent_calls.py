@@ -161,9 +161,15 @@ class ScheduleHooks(RunHooks):
     async def _propose_creation(self, made: Proposal, arguments: Mapping[str, Any]) -> None:
         place = place_of(self._turn)
         zone = await self._core.zones.find_name(place.account, place.chat, self._who.person)
-        spoken, name = await self._schedules.resolve_fields(parse_time_fields(arguments), zone, self._texts)
+        text = self._read_task(arguments)
+        if words := _read_text(arguments, "words"):
+            spoken, name = await self._schedules.find_time(words[:MAX_PROPOSED], zone)
+            text = spoken.rest or text
+        else:
+            fields = parse_time_fields(arguments)
+            spoken, name = await self._schedules.resolve_fields(fields, zone, self._texts)
         kind = _KINDS.get(str(arguments.get("kind")), ScheduleKind.PROMPT)
-        draft = ScheduleDraft(kind, spoken, self._read_task(arguments), name)
+        draft = ScheduleDraft(kind, spoken, text, name)
         await self._schedules.propose_creation(made, draft, place, self._who.sender)
 
     async def _propose_change(self, made: Proposal, arguments: Mapping[str, Any]) -> None:

@@ -43,6 +43,9 @@ _INTERVAL_MINUTES = {"every_minutes": 1, "every_hours": 60}
 """Minutes of one step, by the refusal that offers intervals."""
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
+_WORD_START = re.compile(r"(?<![A-Za-z0-9@:./-])[A-Za-z0-9@]|[\u4e00-\u9fff]")
+_AROUND = " ,，.。:：、"
+_PARTICLE = re.compile(r"^(?:to|that|about)\s+", re.IGNORECASE)
 _DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
 _SAY = re.compile(
     r"(?:(?:say|send)\b|(?:说|发送)(?=[\s:：]))\s*[:：]?\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL
@@ -169,6 +172,29 @@ class ScheduleService:
         if found.rest:
             raise ScheduleRefused("phrase_part", words=found.words, rest=found.rest)
         return found, name
+
+    async def find_time(self, request: str, zone: str) -> tuple[ParsedTime, str]:
+        """Find the time anywhere in a request; the `rest` is everything else.
+
+        Return it with its time zone, which defaults to `zone`. Raises ScheduleRefused if there is none,
+        ScheduleUnclear with the question if it can be meant in several ways.
+        """
+        refusal, refused_at = ScheduleRefused("digest_when", nearest=""), -1
+        for start in (word.start() for word in _WORD_START.finditer(request)):
+            if refused_at >= 0 and any(char.isdigit() for char in request[refused_at:start]):
+                break
+            try:
+                found, name = await self.parse_phrase(request[start:], zone)
+            except ScheduleRefused as refused:
+                # The first words may say what: "the daily report every weekday at 9".
+                if refused.key != "phrase_part":
+                    raise
+                refusal, refused_at = refused, start if refused_at < 0 else refused_at
+                continue
+            if found is not None:
+                rest = " ".join(filter(None, (request[:start].strip(_AROUND), found.rest.strip(_AROUND))))
+                return replace(found, rest=_PARTICLE.sub("", rest)), name
+        raise refusal
 
     async def resolve_fields(self, fields: TimeFields, zone: str, texts: Texts) -> tuple[ParsedTime, str]:
         """Resolve time fields. Return the time in words with its time zone, which defaults to `zone`.

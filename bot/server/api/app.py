@@ -19,6 +19,7 @@ from bot.server.api import (
     channels,
     conversations,
     display_names,
+    documentation,
     health,
     sign_in,
     turns,
@@ -35,7 +36,7 @@ from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-ROUTED = (health, sign_in, channels, conversations, display_names, turns)
+ROUTED = (health, sign_in, channels, conversations, display_names, documentation, turns)
 
 
 def create_app(services: ApiServices) -> FastAPI:

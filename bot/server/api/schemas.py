@@ -394,3 +394,26 @@ class Access(ApiModel):
     given: list[RoleGrantInfo]
     next: str | None
     waiting: list[PendingPairing]
+
+
+class DocumentationHit(ApiModel):
+    """A section of the documentation; `page` is as in `#/docs/PAGE`, `heading` is "" at its start."""
+
+    page: str
+    title: str
+    heading: str
+    excerpt: str
+
+
+class DocumentationHits(ApiModel):
+    """Found sections, the best first."""
+
+    hits: list[DocumentationHit]
+
+
+class DocumentationPage(ApiModel):
+    """A page of the documentation; `text` is Markdown."""
+
+    page: str
+    title: str
+    text: str

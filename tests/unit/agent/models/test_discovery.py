@@ -28,7 +28,8 @@ async def names(environ: Mapping[str, str]) -> list[str]:
 
 async def test_the_documented_order() -> None:
     found = await names(KEYS)
-    assert found == ["openai", "anthropic", "gemini", "deepseek", "mistral", "groq", "openrouter", "local"]
+    providers = ["openai", "anthropic", "gemini", "deepseek", "mistral", "groq", "openrouter"]
+    assert found == [*providers, "guide", "local"]
 
 
 async def test_every_provider_is_documented_in_order() -> None:
@@ -41,8 +42,8 @@ async def test_every_provider_is_documented_in_order() -> None:
 @pytest.mark.parametrize(
     ("environ", "first", "reason"),
     [
-        ({}, "local", "no provider key is set and Ollama is not running"),
-        ({"OPENAI_API_KEY": "  "}, "local", "no provider key is set"),
+        ({}, "guide", "no provider key is set and Ollama is not running"),
+        ({"OPENAI_API_KEY": "  "}, "guide", "no provider key is set"),
         ({"OPENAI_API_KEY": "k"}, "openai", "OPENAI_API_KEY is set"),
         ({"GOOGLE_API_KEY": "k"}, "gemini", "GOOGLE_API_KEY is set"),
         ({"GOOGLE_API_KEY": "k", "GEMINI_API_KEY": "k"}, "gemini", "GEMINI_API_KEY is set"),
@@ -54,17 +55,17 @@ async def test_the_first_and_why(environ: dict[str, str], first: str, reason: st
     catalog = await discover_models(environ, probe=no_ollama)
     assert catalog.pick(None).name == first
     assert reason in catalog.reason
-    assert catalog.names[-1] == "local" or first == "local"
+    assert catalog.names[-1] == ("guide" if first == "local" else "local")
 
 
 @pytest.mark.parametrize(
     ("environ", "first", "lacking"),
     [
-        ({"ROEBOT_MODEL": "anthropic"}, "local", "ANTHROPIC_API_KEY is not set"),
+        ({"ROEBOT_MODEL": "anthropic"}, "guide", "ANTHROPIC_API_KEY is not set"),
         ({"ROEBOT_MODEL": "anthropic:x", "OPENAI_API_KEY": "k"}, "openai", "ANTHROPIC_API_KEY is not set"),
-        ({"ROEBOT_MODEL": "gemini"}, "local", "GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
-        ({"ROEBOT_MODEL": "ollama"}, "local", "Ollama is not running"),
-        ({"ROEBOT_MODEL": "gpt-of-tomorrow"}, "local", "no provider key is set"),
+        ({"ROEBOT_MODEL": "gemini"}, "guide", "GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
+        ({"ROEBOT_MODEL": "ollama"}, "guide", "Ollama is not running"),
+        ({"ROEBOT_MODEL": "gpt-of-tomorrow"}, "guide", "no provider key is set"),
     ],
 )
 async def test_a_wish_that_can_not_be_met_is_told(environ: dict[str, str], first: str, lacking: str) -> None:
@@ -88,12 +89,12 @@ async def test_the_model_can_be_named(choice: str, name: str, model: str) -> Non
     picked = catalog.pick(None)
     assert (picked.name, picked.model) == (name, model)
     assert model in picked.display_name
-    assert len(set(catalog.names)) == len(catalog.names) == 8
+    assert len(set(catalog.names)) == len(catalog.names) == 9
 
 
 async def test_a_model_name_without_any_provider_changes_nothing() -> None:
     catalog = await discover_models({"ROEBOT_MODEL": "gpt-x"}, probe=no_ollama)
-    assert catalog.pick(None).model == "SmolLM2-135M-Instruct"
+    assert (catalog.pick(None).name, catalog.pick(None).model) == ("guide", "")
 
 
 async def test_no_key_is_in_any_text() -> None:
@@ -157,7 +158,7 @@ async def test_a_running_ollama_gives_its_newest_chat_model() -> None:
     }
     async with answering(json.dumps(listed).encode()) as host:
         catalog = await discover_models({"OLLAMA_HOST": host, "MISTRAL_API_KEY": "k"})
-    assert catalog.names == ("mistral", "ollama", "local")
+    assert catalog.names == ("mistral", "ollama", "guide", "local")
     spec = catalog.pick("ollama")
     assert (spec.model, spec.display_name) == ("new:8b", "new:8b (Ollama)")
     assert spec.settings["base_url"] == f"http://{host}/v1"
@@ -195,13 +196,14 @@ async def test_an_ollama_that_starts_later_is_seen_and_nothing_else_changes(tmp_
 
     source = ModelSource(environ={}, cwd=tmp_path, probe=probe, clock=lambda: now[0])
     first: Catalog = await source.catalog()
-    now[0] = 31.0
+    now[0] = 3.0
     assert await source.catalog() is first, "the same object while nothing changes"
     running.append(ModelSpec(name="ollama", use="x:Y", model="m", display_name="M", source="ollama"))
+    now[0] = 4.0
     assert await source.catalog() is first
-    now[0] = 62.0
+    now[0] = 5.0
     second = await source.catalog()
-    assert second.names == ("ollama", "local")
+    assert second.names == ("ollama", "guide", "local")
     assert "Ollama is running" in second.reason
 
 
@@ -209,7 +211,7 @@ async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> No
     now = [0.0]
     arguments: Any = {"environ": {}, "cwd": tmp_path, "probe": no_ollama, "clock": lambda: now[0]}
     source = ModelSource(**arguments)
-    assert (await source.catalog()).names == ("local",)
+    assert (await source.catalog()).names == ("guide", "local")
     (tmp_path / "config.yaml").write_text(
         "models: [{name: mine, use: 'roebot_testing.agent:ScriptedChatModel'}]"
     )
@@ -217,7 +219,7 @@ async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> No
     assert (await source.catalog()).names == ("mine",)
     (tmp_path / "config.yaml").unlink()
     now[0] = 4.0
-    assert (await source.catalog()).names == ("local",)
+    assert (await source.catalog()).names == ("guide", "local")
 
 
 async def test_what_is_offered_holds_no_key() -> None:
