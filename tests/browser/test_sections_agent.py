@@ -1,4 +1,4 @@
-"""Agent sections of the web console: memory, skills, MCP servers, models, agents."""
+"""Agent sections of the web console: memory, MCP servers, models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from playwright.async_api import Browser, expect
 from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from tests.browser.tab import PHONE, opened
 from tests.platforms.web.serving import MODELS, world
-from tests.unit.agent.skills.skill_archives import archive, skill, text
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 OFF = {"command": "x", "env": {"TOKEN": "s3cret"}, "enabled": False, "description": "Does things"}
@@ -109,34 +108,6 @@ async def test_a_rejected_memory_owner_shows_an_error(browser: Browser, tmp_path
         await expect(tab.box).to_contain_text("person:web:web:owner")
 
 
-async def test_skills_are_switched_and_installed(browser: Browser, tmp_path: Path, extensions: Path) -> None:
-    skill(tmp_path / "skills" / "custom", "broken", content="x")
-    files = {"x/a/SKILL.md": text("mine"), "x/a/run.sh": "echo hi", "x/b/SKILL.md": text("other")}
-    made = archive(tmp_path / "mine.skill", files)
-    async with world(tmp_path) as service, opened(browser, service, "/#/skills") as tab:
-        tab.refused = (422, 400, 409)
-        await tab.row("/mnt/skills/custom/broken/SKILL.md", "front matter")
-        await tab.press("Install a skill")
-        await tab.dialog.get_by_label("Archive").set_input_files(made)
-        await tab.dialog.get_by_role("button", name="Check").click()
-        await expect(tab.dialog.get_by_role("alert")).to_contain_text("there are skills in 2 folders: a, b.")
-        await tab.dialog.get_by_label("Folder").fill("a")
-        await tab.dialog.get_by_role("button", name="Check").click()
-        await expect(tab.dialog).to_contain_text("run.sh")
-        await expect(tab.dialog).to_contain_text("can be run as a program")
-        await tab.dialog.get_by_role("button", name="Install").click()
-        await expect(tab.said).to_contain_text("mine")
-        await tab.row("mine", "Does things. Use it for things.", "custom", "on")
-        await tab.press("Switch off: mine")
-        await expect(tab.said).to_have_text("mine is off.")
-        await tab.press("Switch on: mine")
-        await expect(tab.said).to_have_text("mine is on.")
-        assert json.loads(extensions.read_text())["skills"]["mine"]["enabled"] is True
-        await tab.press("Remove: mine", sure=True)
-        await expect(tab.said).to_have_text("mine is removed.")
-        await expect(tab.box).not_to_contain_text("Does things. Use it for things.")
-
-
 async def test_mcp_servers_are_edited_and_switched(
     browser: Browser, tmp_path: Path, extensions: Path
 ) -> None:
@@ -162,52 +133,12 @@ async def test_mcp_servers_are_edited_and_switched(
         assert json.loads(extensions.read_text())["mcpServers"]["web"]["enabled"] is True
 
 
-async def test_models_and_agents(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "agents" / "board"
-    folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text("description: Knows the board\nmodel: nobody\n")
-    async with world(tmp_path, extra=MODELS) as service:
-        async with opened(browser, service, "/#/models", viewport=PHONE) as tab:
-            await tab.row("Scripted model", "scripted", "config", "default")
-            await tab.press("Test: Scripted model")
-            await expect(tab.said).to_contain_text("scripted answered in")
-            assert await tab.fits()
-        async with opened(browser, service, "/#/agents", viewport=PHONE) as tab:
-            await tab.row("board", "can't be used")
-            assert await tab.fits()
-
-
-@pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
-async def test_agents_are_created_edited_and_deleted(
-    browser: Browser, tmp_path: Path, size: dict[str, int]
-) -> None:
+async def test_models(browser: Browser, tmp_path: Path) -> None:
     async with (
         world(tmp_path, extra=MODELS) as service,
-        opened(browser, service, "/#/agents", viewport=size) as tab,
+        opened(browser, service, "/#/models", viewport=PHONE) as tab,
     ):
-        tab.refused = (422,)
-        save = tab.dialog.get_by_role("button", name="Save")
-        await expect(tab.box).to_contain_text("No custom agents yet.")
-        await tab.press("New agent")
-        await tab.dialog.get_by_label("Name", exact=True).fill("poet")
-        await tab.dialog.get_by_label("Description").fill("Writes verse.")
-        await tab.dialog.get_by_label("Model").select_option("scripted")
-        await tab.dialog.get_by_label("Tool groups").fill("nope")
-        await tab.dialog.get_by_label("Personality").fill("You rhyme.")
-        await save.click()
-        await expect(tab.dialog.get_by_role("alert")).to_contain_text("the tool group nope is not configured")
-        await tab.dialog.get_by_label("Tool groups").fill("-")
-        await save.click()
-        await expect(tab.said).to_have_text("Agent saved.")
-        await tab.row("poet", "Writes verse.", "scripted", "none", "ready")
+        await tab.row("Scripted model", "scripted", "config", "default")
+        await tab.press("Test: Scripted model")
+        await expect(tab.said).to_contain_text("scripted answered in")
         assert await tab.fits()
-        await tab.press("Edit: poet")
-        await expect(tab.dialog.get_by_label("Personality")).to_have_value("You rhyme.")
-        await expect(tab.dialog.get_by_label("Tool groups")).to_have_value("-")
-        await tab.dialog.get_by_label("Model").select_option("Default")
-        await save.click()
-        await tab.row("poet", "default")
-        assert (tmp_path / "agents" / "poet" / "SOUL.md").read_text() == "You rhyme.\n"
-        await tab.press("Delete: poet", sure=True)
-        await expect(tab.said).to_have_text('The agent "poet" was deleted.')
-        assert not (tmp_path / "agents" / "poet").exists()

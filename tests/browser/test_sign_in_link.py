@@ -14,7 +14,7 @@ from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 TOKEN = "a-long-secret-token"
-NAMES = ["Schedules", "Conversations", "Turns", "Usage", "Memory", "Privacy", "Skills", "Models", "Agents"]
+NAMES = ["Schedules", "Conversations", "Turns", "Usage", "Memory", "Privacy", "Models"]
 
 
 async def said(tab: Tab, text: str) -> int:

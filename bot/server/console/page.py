@@ -53,10 +53,8 @@ SECTIONS = (
     ("usage", "Usage", Permission.USE),
     ("memory", "Memory", Permission.USE),
     ("privacy", "Privacy", Permission.USE),
-    ("skills", "Skills", Permission.USE),
     ("mcp", "MCP servers", Permission.INSPECT),
     ("models", "Models", Permission.USE),
-    ("agents", "Agents", Permission.USE),
 )
 """Sections besides the chat: name in the URL, title, and the permission that shows it."""
 for _name in _TEMPLATES.list_templates():

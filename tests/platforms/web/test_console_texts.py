@@ -12,6 +12,8 @@ STATIC = Path(bot.server.console.__file__).parent / "static"
 ENTRY = re.compile(
     r"^\s+\"?([\w.-]+)\"?:\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`),?$", re.MULTILINE
 )
+PAIR = re.compile(r"^\s+\"([\w.-]+)\": \[(\"(?:[^\"\\]|\\.)*\"), (\"(?:[^\"\\]|\\.)*\")\],?$", re.MULTILINE)
+"""A key with its English and its Chinese text side by side."""
 USED = re.compile(r"\bt\(\s*\"([^\"]+)\"")
 PREFIX = re.compile(r"\bt\(\s*`([^`$]+)\$\{")
 FIELD = re.compile(r"\{(\w+)\}")
@@ -39,6 +41,9 @@ def _catalogues() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
     yield "texts", _entries((folder / "en.js").read_text()), _entries((folder / "zh.js").read_text())
     for path in _modules():
         if path.name == "texts.js" and path.parent != folder:
+            if pairs := PAIR.findall(path.read_text()):
+                yield path.parent.name, *({key: both[at][1:-1] for key, *both in pairs} for at in (0, 1))
+                continue
             english, chinese = _halves(path)
             yield path.parent.name, _entries(english), _entries(chinese)
 

@@ -15,10 +15,8 @@ const SECTIONS = new Map([
   ["usage", () => import("./sections/usage.js")],
   ["memory", () => import("./sections/memory.js")],
   ["privacy", () => import("./sections/privacy.js")],
-  ["skills", () => import("./sections/skills.js")],
   ["mcp", () => import("./sections/mcp.js")],
   ["models", () => import("./sections/models.js")],
-  ["agents", () => import("./sections/agents.js")],
 ]);
 const ADDRESS = /^#\/([a-z]+)(?:\/([a-z0-9-]*))?(?:\?(.*))?$/;
 // Skip the refresh on focus if the section was drawn less than this many ms ago.

@@ -39,3 +39,12 @@ export function t(key, values = {}) {
   if (text === undefined) throw new Error(`no text ${key}`);
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
+
+/**
+ * Split texts that stand side by side, as `{key: [English, Chinese]}`.
+ * @param {Record<string, [string, string]>} pairs
+ */
+export function sideBySide(pairs) {
+  const column = (at) => Object.fromEntries(Object.entries(pairs).map(([key, both]) => [key, both[at]]));
+  return { en: column(0), zh: column(1) };
+}

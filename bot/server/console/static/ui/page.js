@@ -41,16 +41,17 @@ export class Page extends Element {
     return "";
   }
 
-  /** Template of buttons in the header. */
+  /** Template of buttons in the header. @returns {unknown} */
   actions() {
     return nothing;
   }
 
+  /** @returns {Promise<any>} */
   async load() {
     return null;
   }
 
-  /** @param {any} _data */
+  /** @param {any} _data @returns {unknown} */
   view(_data) {
     return nothing;
   }
