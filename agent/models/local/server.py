@@ -41,7 +41,7 @@ def _build_parser() -> argparse.ArgumentParser:
 
 
 def _start_server(options: argparse.Namespace, key: str) -> Any:
-    import xllamacpp  # type: ignore[import-untyped,unused-ignore]
+    import xllamacpp  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     params = xllamacpp.CommonParams()
     params.model.path = str(options.model)
