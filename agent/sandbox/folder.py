@@ -127,7 +127,7 @@ class FolderSandbox:
 
     def _read(self, path: str) -> bytes:
         place = self.paths.locate(path)
-        return safe_files.read(place.mount.host, place.below)
+        return safe_files.read(place.mount.host, place.below, hard_links=place.mount.installed)
 
     def _write(self, path: str, content: bytes, append: bool) -> None:
         place = self.paths.locate(path)

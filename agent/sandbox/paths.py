@@ -23,11 +23,15 @@ _BEGINS = r"(?<![\w.~/-])"
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host folder, and its path for the agent."""
+    """A host folder, and its path for the agent.
+
+    `installed`: no untrusted program writes there, and installers may have made hard links.
+    """
 
     virtual: str
     host: Path
     writable: bool = False
+    installed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]
     ]
     thread = own[0].host.parent.parent
     acp = Mount(ACP_WORKSPACE, thread / "acp-workspace")
-    return [*own, acp, *(Mount(virtual, path.absolute()) for virtual, path in read_only.items())]
+    shared = (Mount(virtual, path.absolute(), installed=True) for virtual, path in read_only.items())
+    return [*own, acp, *shared]
 
 
 def hidden_of(folders: ThreadData) -> dict[Path, str]:

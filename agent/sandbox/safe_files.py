@@ -32,9 +32,9 @@ def keep_owner(_descriptor: int) -> None:
     """Leave the owner unchanged."""
 
 
-def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
-    """Return a file's content of up to `limit` bytes. Raises SandboxError."""
-    with open_file(root, below) as descriptor:
+def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES, *, hard_links: bool = False) -> bytes:
+    """Return a file's content of up to `limit` bytes. Raises SandboxError; `hard_links` permits them."""
+    with open_file(root, below, hard_links=hard_links) as descriptor:
         if os.fstat(descriptor).st_size > limit:
             raise SandboxError(
                 f"The file is larger than {limit // 1_000_000} MB; read part of it with a command."
@@ -46,12 +46,12 @@ def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
 
 
 @contextmanager
-def open_file(root: Path, below: Sequence[str]) -> Iterator[int]:
+def open_file(root: Path, below: Sequence[str], *, hard_links: bool = False) -> Iterator[int]:
     """Open a regular file for reading, and yield its descriptor. Raises SandboxError."""
     with parent(root, below) as (folder, name):
         descriptor = _open(name, os.O_RDONLY | _FILE, folder)
     try:
-        _check_regular(descriptor)
+        _check_regular(descriptor, hard_links=hard_links)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -155,13 +155,13 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def _check_regular(descriptor: int) -> None:
+def _check_regular(descriptor: int, *, hard_links: bool = False) -> None:
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise SandboxError("This path is a folder.")
     if not stat.S_ISREG(status.st_mode):
         raise SandboxError("This path is not a regular file.")
-    if status.st_nlink > 1:
+    if status.st_nlink > 1 and not hard_links:
         raise SandboxError("This file has another hard link, possibly outside the workspace. Copy it first.")
 
 
