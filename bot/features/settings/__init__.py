@@ -1,7 +1,6 @@
 """Set-up in the API: models, accounts, event sources, access, limits and approvals in `config.yaml`."""
 
 from bot.feature import Feature
-from bot.features.settings.checks import router as checks
-from bot.features.settings.routes import router
+from bot.features.settings import checks, routes
 
-FEATURE = Feature("settings", routers=(router, checks))
+FEATURE = Feature("settings", routers=(routes.router, checks.router))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.access import Permission
 from bot.app.accounts import load_manifest, load_setup
-from bot.cli.connect_probe import probe
+from bot.cli.connect_probe import probe as probe_account
 from bot.cli.model_setup import check_model
 from bot.config import AccountConfig, ModelEntry
 from bot.config.changes import ConnectAccount, ConnectModel, ReplaceCredentials
@@ -26,6 +26,8 @@ from bot.server.api.schemas import ApiModel
 router = APIRouter(prefix="/api/settings", tags=["settings"])
 PROBE_SECONDS = 20.0
 CALLED = "The platform calls this account, so that it can only be tested once it is connected."
+UNNAMED = "-"
+"""Name of a model that is not chosen yet."""
 NO_LIST = "models"
 """Place of the problem that a provider gives no list, which does not prevent its use."""
 
@@ -62,6 +64,9 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> LiveCh
     change = body.change
     if refusal := find_refusal(services, by, [change]):
         raise HTTPException(403, refusal)
+    probe = body.probe and not (isinstance(change, ConnectModel) and not change.model)
+    if isinstance(change, ConnectModel) and not change.model:
+        change = change.model_copy(update={"model": UNNAMED})
     file = await asyncio.to_thread(services.watcher.open_file)
     draft, problems, loaded = await asyncio.to_thread(try_changes, file, [change])
     if loaded is None:
@@ -69,7 +74,7 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> LiveCh
     if isinstance(change, ConnectModel) or (isinstance(change, ReplaceCredentials) and change.model):
         name = change.name if isinstance(change, ConnectModel) else change.model
         entry = next(one for one in loaded.config.models if one.name == name)
-        found = await _check_model(entry, probe=body.probe)
+        found = await _check_model(entry, probe=probe)
     else:
         name = change.name if isinstance(change, ConnectAccount) else change.account
         found = await _check_account(loaded.config.channels[name])
@@ -94,7 +99,7 @@ async def _check_account(account: AccountConfig) -> LiveCheck:
     if account.is_called:
         return LiveCheck(ok=None, problems=[Problem(key=place, line=0, text=CALLED)])
     try:
-        state = await probe(account, seconds=PROBE_SECONDS)
+        state = await probe_account(account, seconds=PROBE_SECONDS)
     except RoebotError as error:
         return LiveCheck(ok=False, problems=[Problem(key=place, line=0, text=f"{error}.".replace("..", "."))])
     helper, link = load_setup(load_manifest(account.platform)), ""
