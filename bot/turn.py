@@ -203,6 +203,37 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A model call of a run; times are in s since the epoch. `task` is the tool call whose subagent made it
+    ("": the agent itself); `error` is the class of the error if it failed.
+    """
+
+    model: str
+    begin: float
+    end: float
+    task: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrace:
+    """When a turn's run worked, with its latest model calls, and ids and begins (0.0: unknown) of its latest
+    tool calls. `whole`: no model call is missing.
+    """
+
+    begin: float
+    end: float
+    calls: tuple[ModelCall, ...] = ()
+    tools: tuple[tuple[str, float], ...] = ()
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedTurn:
     """A turn that the service has opened, for the dispatcher."""
 

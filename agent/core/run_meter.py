@@ -128,7 +128,7 @@ class CallSize:
 
 
 class RunMeter:
-    """A run's counters."""
+    """A run's counters. `model_calls` are its finished model calls that have not been reported yet."""
 
     def __init__(self, run: str, limits: RunLimits, spent: RunSpent | None = None) -> None:
         self.run = run
@@ -139,6 +139,7 @@ class RunMeter:
         self.cost = spent["cost"] if spent else 0.0
         self._admitted: dict[str, LimitState | None] = {}
         self._running: list[CallSize] = []
+        self.model_calls: list[dict[str, Any]] = []
 
     def admit_call(self, key: str, tool: str) -> LimitState | None:
         """Count a tool call and return the limit that forbids it, if any.
@@ -151,13 +152,16 @@ class RunMeter:
             self.calls[tool] += 1
         return self._admitted[key]
 
-    def charge(self, usage: Mapping[str, Any], model: str | None) -> None:
+    def charge(self, usage: Mapping[str, Any], model: str | None) -> float:
+        """Count a model call's usage and return its cost."""
         total = usage.get("total_tokens") or sum(
             usage.get(name) or 0 for name in ("input_tokens", "output_tokens")
         )
         self.tokens += int(total)
-        if price := self.limits.prices.get(model or ""):
-            self.cost += price.cost_of(usage)
+        price = self.limits.prices.get(model or "")
+        cost = price.cost_of(usage) if price else 0.0
+        self.cost += cost
+        return cost
 
     @contextmanager
     def reserve(self, size: CallSize) -> Iterator[None]:
@@ -229,6 +233,8 @@ class RunMeter:
 
 
 _current: ContextVar[RunMeter | None] = ContextVar("roebot_run_meter", default=None)
+current_task: ContextVar[str] = ContextVar("roebot_subagent_task", default="")
+"""The tool call that a subagent works for ("" for the lead agent)."""
 
 
 def current_meter() -> RunMeter | None:
@@ -244,9 +250,11 @@ def use_meter(meter: RunMeter) -> Iterator[None]:
         _current.reset(token)
 
 
-def isolated_context() -> Context:
-    """Return an empty context that contains only this context's meter."""
+def isolated_context(task: str = "") -> Context:
+    """Return an empty context that contains only this context's meter, and the subagent's task."""
     context, meter = Context(), current_meter()
     if meter is not None:
         context.run(_current.set, meter)
+    if task:
+        context.run(current_task.set, task)
     return context

@@ -11,7 +11,8 @@ as prices change. Tasks of ACP agents count as one call, since nothing reports t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -40,9 +41,10 @@ from agent.core.run_meter import (
     RunLimits,
     RunMeter,
     current_meter,
+    current_task,
     use_meter,
 )
-from agent.core.state import ThreadState, usage_of_cost
+from agent.core.state import ThreadState, sum_usage, usage_of_cost
 from agent.errors import ModelCallFailed
 from agent.middleware.answer_calls import list_calls, make_call_key, without_calls
 from agent.middleware.model_response import get_answer, with_answer, with_text, with_update
@@ -61,17 +63,22 @@ from agent.shared.recent_items import RecentItems
 
 log = structlog.get_logger(__name__)
 SOURCE = "run_limits"
+MODEL_CALLS = "model_calls"
+"""Type of the custom event that reports finished model calls, with their tokens, cost and times (s)."""
 MAX_RUNS = 1_000
 
 
 class UsageCounter(BaseCallbackHandler):
-    """Charges all model calls in its context to a meter: answers, retries, titles and summaries."""
+    """Charges all model calls in its context to a meter, and records them: answers, retries, titles and
+    summaries.
+    """
 
     run_inline = True
 
-    def __init__(self, meter: RunMeter) -> None:
+    def __init__(self, meter: RunMeter, clock: Callable[[], float] = time.time) -> None:
         self._meter = meter
-        self._models: dict[UUID, str | None] = {}
+        self._clock = clock
+        self._models: dict[UUID, tuple[str | None, float]] = {}
 
     def on_chat_model_start(
         self,
@@ -82,15 +89,26 @@ class UsageCounter(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        self._models[run_id] = (metadata or {}).get(NAME_KEY)
+        self._models[run_id] = (metadata or {}).get(NAME_KEY), self._clock()
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        name = self._models.pop(run_id, None)
+        name, begin = self._models.pop(run_id, (None, self._clock()))
+        cost, used = 0.0, None
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
                 if isinstance(message, AIMessage) and message.usage_metadata:
-                    self._meter.charge(message.usage_metadata, name)
+                    cost += self._meter.charge(message.usage_metadata, name)
+                    used = sum_usage([message])
+        self._record(name, begin, **{**(used or {}), "cost": cost})
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        name, begin = self._models.pop(run_id, (None, self._clock()))
+        self._record(name, begin, error=type(error).__name__)
+
+    def _record(self, model: str | None, begin: float, **more: Any) -> None:
+        call = {"model": model or "", "begin": begin, "end": self._clock(), "task": current_task.get()}
+        self._meter.model_calls.append({**call, **more})
 
 
 class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
@@ -121,6 +139,9 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
             answer = get_answer(response)
             goes_on = answer is not None and bool(answer.tool_calls)
         finally:
+            if shared is None and meter.model_calls:
+                calls, meter.model_calls = meter.model_calls, []
+                request.runtime.stream_writer({"type": MODEL_CALLS, "calls": calls})
             if not goes_on and shared is None:
                 self._meters.pop(self._key(request.runtime, request.state), None)
         if shared is not None:

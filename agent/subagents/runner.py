@@ -184,7 +184,9 @@ class GraphSubagents:
     async def _run_with_timeout(self, wanted: _Work) -> SubagentResult:
         loop, progress = asyncio.get_running_loop(), wanted.progress
         work = loop.create_task(
-            self._run_graph(wanted), name=f"subagent:{wanted.task.id}", context=isolated_context()
+            self._run_graph(wanted),
+            name=f"subagent:{wanted.task.id}",
+            context=isolated_context(wanted.task.id),
         )
         seconds = wanted.kind.seconds or self._seconds
         timer = asyncio.ensure_future(self._sleep(seconds))

@@ -284,8 +284,8 @@ class Dispatcher:
                     joined=outcome.joined,
                 )
             parts, spent = _parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
-            joined, steps = outcome.joined, outcome.steps
-            await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
+            joined, steps, error, trace = outcome.joined, outcome.steps, outcome.error, outcome.trace
+            await delivery.compose(parts, error, spent, joined, steps, trace)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from agent.shared.run_identity import NOTE_SOURCE, PRESENTED_FILES
 from agent.shared.text import shorten, to_one_line
 from bot.domain import ProgressItem, ProgressState
@@ -19,6 +21,7 @@ from bot.runtime.interface import (
     JoinedMessage,
     MessageJoined,
     MessageText,
+    ModelsCalled,
     RemarkRecognized,
     RunEnded,
     RunEvent,
@@ -35,6 +38,7 @@ from bot.runtime.interface import (
     UsageReported,
 )
 from bot.runtime.presented_text import PRESENTING, find_presented, is_presenting
+from bot.turn import ModelCall
 
 TODO_STATES = {
     "pending": ProgressState.PENDING,
@@ -49,6 +53,7 @@ SUBAGENT_STATES = {
     "task_failed": ProgressState.FAILED,
     TIMED_OUT: ProgressState.FAILED,
 }
+_MODEL_CALLS = TypeAdapter(tuple[ModelCall, ...])
 TIME_SIGN = " ⏱"
 # Tools that people see the effect of: the list itself, the question, the file.
 QUESTION = "ask_clarification"
@@ -105,6 +110,15 @@ def read_subagent(data: Any) -> Iterator[ToolProgress]:
         yield ToolProgress(ProgressItem(str(data["task_id"]), title, state))
 
 
+def _read_model_calls(data: Any) -> Iterator[ModelsCalled]:
+    """Read ended model calls from a custom event: `{"type": "model_calls", "calls": [{"model", …}]}`."""
+    if isinstance(data, Mapping) and data.get("type") == "model_calls":
+        try:
+            yield ModelsCalled(_MODEL_CALLS.validate_python(data.get("calls")))
+        except ValidationError:
+            return
+
+
 def _todo_state(todo: Mapping[str, Any]) -> ProgressState:
     return TODO_STATES.get(str(todo.get("status")), ProgressState.PENDING)
 
@@ -145,6 +159,7 @@ def translate_event(name: str, data: Any) -> Iterator[RunEvent]:
         yield from _read_updates(data)
     elif name == "custom":
         yield from read_subagent(data)
+        yield from _read_model_calls(data)
     elif name == "metadata":
         yield AttemptStarted(int(data.get("attempt") or 1) if isinstance(data, Mapping) else 1)
     elif name == "error":

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from agent.shared.management import Management
 from bot.domain import ProgressItem
+from bot.turn import ModelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,13 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelsCalled:
+    """Model calls that have ended."""
+
+    calls: tuple[ModelCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MessageJoined:
     """The messages that have joined the run so far, by their ids in the thread."""
 
@@ -203,6 +211,7 @@ RunEvent = (
     | ToolCall
     | ToolResult
     | UsageReported
+    | ModelsCalled
     | MessageJoined
     | RunInterrupted
     | RunFailed

@@ -34,9 +34,10 @@ from bot.store.retries import THE_LAST
 from bot.store.steering import join_messages
 from bot.store.stopped_answers import list_stopped, mark_stopped, take_stopped
 from bot.store.tool_grants import list_granted_tools
+from bot.store.traces import save_trace
 from bot.store.usage import TurnUsage, save_usage
 from bot.store.usage_limits import UsageLimits
-from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnMessage, TurnState
+from bot.turn import OPEN_STATES, Busy, RunTrace, Stopped, Turn, TurnMessage, TurnState
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,13 +386,14 @@ def save_turn(
     spent: TurnUsage | None = None,
     joined: Sequence[int] = (),
     steps: Sequence[ToolStep] = (),
+    trace: RunTrace | None = None,
 ) -> None:
     """Store reply parts and, if given, the turn's new state. `keep` deletes the parts from that index on, and
     parts without content.
 
-    `spent` replaces the token usage, `steps` the tool calls. `seen` names the bot's messages in a group
-    (address, conversation, platform ids), so that replies to them are routed; `joined` are waiting messages
-    that the run has read.
+    `spent` replaces the token usage, `steps` the tool calls, `trace` the trace. `seen` names the bot's
+    messages in a group (address, conversation, platform ids), so that replies to them are routed; `joined`
+    are waiting messages that the run has read.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -406,6 +408,8 @@ def save_turn(
         save_usage(connection, turn, spent)
     if steps:
         connection.execute(SET_STEPS, {"steps": encode_steps(steps), "id": turn})
+    if trace is not None:
+        save_trace(connection, turn, trace)
     if joined:
         join_messages(connection, turn, joined, now)
     if seen is not None:

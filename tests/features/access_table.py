@@ -77,6 +77,7 @@ SERVICE = {
     GET /api/conversations/{conversation}/messages
     POST /api/conversations/{conversation}/messages
     GET /api/conversations/{conversation}/usage
+    GET /api/turns/{turn}/trace
     GET /api/conversations/{conversation}/events
     POST /api/conversations/{conversation}/stop
     POST /api/schedules

@@ -30,7 +30,7 @@ from bot.platforms.manifest import Operation
 from bot.render.renderer import Renderer
 from bot.store.usage import TurnUsage, increment_counter
 from bot.texts import Texts
-from bot.turn import Turn, TurnState, turn_author
+from bot.turn import RunTrace, Turn, TurnState, turn_author
 
 log = structlog.get_logger(__name__)
 
@@ -158,12 +158,15 @@ class Delivery:
         spent: TurnUsage | None = None,
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
+        trace: RunTrace | None = None,
     ) -> None:
-        """Store the final parts, the token usage, the messages that joined the turn, and its tool calls. The
-        stored answer survives a crash, whatever happens to the run.
+        """Store the final parts, the token usage, the messages that joined the turn, its tool calls and its
+        trace. The stored answer survives a crash, whatever happens to the run.
         """
         self._stage_parts(parts)
-        await self._sender.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps)
+        await self._sender.flush(
+            TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps, trace=trace
+        )
         reach(Step.FINAL_COMPOSED)
 
     def _stage_parts(self, parts: Sequence[Part]) -> None:

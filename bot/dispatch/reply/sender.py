@@ -34,7 +34,7 @@ from bot.render.renderer import Renderer
 from bot.store.known_names import list_known_names
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
-from bot.turn import Turn, TurnKind, TurnState
+from bot.turn import RunTrace, Turn, TurnKind, TurnState
 from bot.wiring import Core
 
 REPEATED_COUNTER = "possibly_repeated"
@@ -227,6 +227,7 @@ class ReplySender:
         spent: TurnUsage | None = None,
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
+        trace: RunTrace | None = None,
     ) -> None:
         """Write the staged parts and, if given, the turn's state, token usage, joined messages and tool calls
         in one transaction. Waits for an unavailable store, so that nothing is sent twice.
@@ -247,6 +248,7 @@ class ReplySender:
                 spent=spent,
                 joined=joined,
                 steps=steps,
+                trace=trace,
                 seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
             )
         )

@@ -10,7 +10,7 @@ from bot.dispatch.questions import Question
 from bot.dispatch.run.hooks import AnswerAddition
 from bot.domain import ToolStep
 from bot.runtime.interface import TokenUsage
-from bot.turn import TurnState
+from bot.turn import RunTrace, TurnState
 
 MAX_ERROR_CHARACTERS = 500
 """Characters."""
@@ -36,8 +36,8 @@ class RunOutcome:
 
     `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
     answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
-    waiting messages that joined the run, `steps` its tool calls. `additions` belong below
-    a finished answer.
+    waiting messages that joined the run, `steps` its tool calls, `trace` its times and model calls.
+    `additions` belong below a finished answer.
     """
 
     text: str
@@ -50,3 +50,4 @@ class RunOutcome:
     joined: tuple[int, ...] = ()
     steps: tuple[ToolStep, ...] = ()
     additions: tuple[AnswerAddition, ...] = ()
+    trace: RunTrace | None = None

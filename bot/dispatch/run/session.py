@@ -122,7 +122,7 @@ class RunSession:
 
     async def run(self, *, restarted: bool) -> RunOutcome:
         """Run the turn and return its outcome. Lost connections are re-established."""
-        self._restarted = restarted
+        self._restarted, begin = restarted, self._clock.now()
         if restarted:
             self._runs.on_restart()
         outcome, said = await self._run_until_stopped(), self._transcript
@@ -133,7 +133,10 @@ class RunSession:
         outcome = await self._attach_files(outcome)
         joined = await self._collect_steered()
         await self._empty_inbox()
-        return replace(outcome, used=said.usage, joined=joined, steps=said.steps, additions=additions)
+        trace = said.trace(begin, self._clock.now())
+        return replace(
+            outcome, used=said.usage, joined=joined, steps=said.steps, additions=additions, trace=trace
+        )
 
     async def _add_to_answer(self, outcome: RunOutcome) -> list[AnswerAddition]:
         """Return the features' additions to a finished answer."""
@@ -264,6 +267,7 @@ class RunSession:
                 self._transcript = RunTranscript(
                     self.steering.joined_line,
                     tool_log=said.tool_log,
+                    calls=said.calls,
                     usage=said.usage,
                     earlier_usage=said.usage,
                 )

@@ -20,6 +20,7 @@ from bot.runtime.interface import (
     EventsMissing,
     MessageJoined,
     MessageText,
+    ModelsCalled,
     RemarkRecognized,
     RunEnded,
     RunEvent,
@@ -36,6 +37,7 @@ from bot.runtime.interface import (
     UsageReported,
 )
 from bot.runtime.presented_text import find_presented
+from bot.turn import ModelCall, RunTrace
 
 MAX_ITEMS = 8
 MAX_REMARK = 140
@@ -91,6 +93,8 @@ def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -
 
 REMARK = "remark"
 """Id of the remark among the progress items, and of one that was read from the thread's state."""
+MAX_CALLS = 200
+"""Maximum number of stored model calls of a run; the latest ones are kept."""
 MAX_STEPS = 100
 """Maximum number of stored tool calls of a run; the latest ones are kept."""
 
@@ -113,11 +117,18 @@ class ToolLog:
         """Return the latest calls, in starting order."""
         return tuple(call.step for call in self._calls.values())[-MAX_STEPS:]
 
+    @property
+    def begins(self) -> tuple[tuple[str, float], ...]:
+        """Return the ids and begins of the latest calls (s since the epoch, 0.0: unknown), like `entries`."""
+        return tuple((key, call.began or 0.0) for key, call in self._calls.items())[-MAX_STEPS:]
+
     def record_event(self, event: ToolCall | ToolResult, at: float | None) -> None:
         """Record an event; `at` is its time in seconds (None: unknown)."""
         known = self._calls.get(event.id)
         if isinstance(event, ToolResult):
-            self._calls[event.id] = _Call(self._finished_step(event, known, at))
+            self._calls[event.id] = _Call(
+                self._finished_step(event, known, at), known.began if known else None
+            )
         elif known is None:
             arguments = render_argument_line(event.args, self._mask)
             step = ToolStep(plain_tool_name(event.tool), arguments, ProgressState.ACTIVE)
@@ -188,7 +199,7 @@ class RunTranscript:
 
     `doubtful` are the files that an earlier attempt presented: only the thread's state knows whether they
     still are. `patchy`: the events of an earlier run of the turn were incomplete; `earlier_usage` is that of
-    those runs.
+    those runs. `calls` are the latest model calls.
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
@@ -213,6 +224,7 @@ class RunTranscript:
     usage: TokenUsage | None = None
     earlier_usage: TokenUsage | None = None
     title: str = ""
+    calls: list[ModelCall] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -233,6 +245,12 @@ class RunTranscript:
             kept.add(last)
         shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key in kept}
         return _join_texts(shown.values())
+
+    def trace(self, begin: float, end: float) -> RunTrace:
+        """Return the trace of the work between two times (s)."""
+        first = min((call.begin for call in self.calls), default=begin)
+        whole = not self.is_told_in_part and len(self.calls) < MAX_CALLS
+        return RunTrace(min(begin, first), end, tuple(self.calls), self.tool_log.begins, whole)
 
     @property
     def steps(self) -> tuple[ToolStep, ...]:
@@ -324,6 +342,8 @@ class RunTranscript:
                 self.question = event
             case UsageReported(usage):
                 self.usage = usage if self.usage is None else self.usage + usage
+            case ModelsCalled(calls):
+                self.calls = [*self.calls, *calls][-MAX_CALLS:]
             case EventsMissing():
                 self.events_missing = True
             case RunEnded(status):

@@ -55,7 +55,9 @@ DELETE_TEXTS = [
         "turns",
     ),
     sql("DELETE FROM inbound WHERE turn_id > 0 AND turn_id IN :turns", "turns"),
-    sql("UPDATE turns SET steps = '' WHERE id IN :turns AND steps <> ''", "turns"),
+    sql(
+        "UPDATE turns SET steps = '', trace = '' WHERE id IN :turns AND (steps <> '' OR trace <> '')", "turns"
+    ),
     sql("UPDATE turns SET stopper = '', stopper_name = '' WHERE id IN :turns AND stopper <> ''", "turns"),
 ]
 # List the threads of a conversation that were last used before an instant and have no open turn.

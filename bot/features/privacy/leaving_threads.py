@@ -36,7 +36,7 @@ DELETE_LATE_ANSWERS = sql(
 # Separate the closed turns of a conversation from a thread and its runs.
 RELEASE_CLOSED = sql(
     f"""UPDATE turns SET thread_id = :successor, renewed = 1, run_id = '', last_run_id = '', checkpoint = '',
-    answers = '', steps = '' WHERE conversation_id = :conversation AND thread_id = :thread
+    answers = '', steps = '', trace = '' WHERE conversation_id = :conversation AND thread_id = :thread
     AND state NOT IN {OPEN}"""
 )
 # Let turns that wait begin on the thread's successor; the answer to a question needs the thread.

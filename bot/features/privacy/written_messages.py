@@ -77,7 +77,7 @@ DELETE_ANSWER = [
         WHERE conversation_id = :conversation AND repeats = :turn)"""
     ),
     sql(
-        """UPDATE turns SET steps = '' WHERE id = :turn
+        """UPDATE turns SET steps = '', trace = '' WHERE id = :turn
         OR (conversation_id = :conversation AND repeats = :turn)"""
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
@@ -238,6 +239,44 @@ class TurnInfo(ApiModel):
     account: str
     platform: str
     place: str
+
+
+class SpanKind(StrEnum):
+    """Kind of a span in a trace."""
+
+    MESSAGE = "message"
+    QUEUE = "queue"
+    RUN = "run"
+    MODEL = "model"
+    TOOL = "tool"
+    SUBAGENT = "subagent"
+    APPROVAL = "approval"
+    DELIVERY = "delivery"
+
+
+class SpanInfo(ApiModel):
+    """A part of the work on a turn, within the span `parent` ("" for none). `end` is null while it lasts or
+    if it is unknown; `begin` is that of the parent if it is unknown. `state` is done, failed or active.
+    """
+
+    id: str
+    parent: str
+    kind: SpanKind
+    name: str
+    begin: float
+    end: float | None
+    state: ProgressState
+    detail: dict[str, str | int | float]
+
+
+class TurnTrace(ApiModel):
+    """The work on a turn by time. `truncated`: spans or texts were omitted."""
+
+    turn: int
+    begin: float
+    end: float | None
+    spans: list[SpanInfo]
+    truncated: bool
 
 
 class Turns(ApiModel):

@@ -30,11 +30,13 @@ from bot.server.api.conversations import EVENT_ID, PRESSED
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
 from bot.server.api.sse import Subscriptions
+from bot.server.api.traces import TraceBuilder
 from bot.store import read_models
 from bot.store.approval_rules import REFUSALS
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnFilter, TurnGroup, TurnView
 from bot.store.retries import find_last_answered, repeat_answer
+from bot.store.traces import load_times
 from bot.store.turns import load_turn
 from bot.store.usage_limits import UsageLimits
 from bot.texts import Texts, in_all_languages
@@ -261,6 +263,18 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
     of, view = await local_chats.visible_turn(services, by, turn)
     await record_conversation_read(services, by, of)
     return await presenters.present_turn(services, by, of, view)
+
+
+@router.get("/{turn}/trace")
+@open_to(Role.MEMBER)
+async def get_trace(turn: Id, services: Services, by: By) -> schemas.TurnTrace:
+    """Return what happened to a turn by time: messages, queue, run, model and tool calls, approval and
+    deliveries.
+    """
+    of, view = await local_chats.visible_turn(services, by, turn)
+    await record_conversation_read(services, by, of)
+    times = await services.db.transact(load_times, of.id, turn)
+    return TraceBuilder(view, times, services.core.mask_secrets).build()
 
 
 @router.get("/{turn}/documents/{part}", response_class=Response)

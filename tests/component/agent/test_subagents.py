@@ -24,6 +24,7 @@ from agent.guardrails.providers import AllowlistProvider
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.run_limits import MODEL_CALLS
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.shared.run_identity import PRESENTED_FILES
@@ -102,6 +103,12 @@ async def test_tags_that_a_subagent_quotes_are_marked_once() -> None:
 
 
 async def done(graph: Any, text: str = "go") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The values after a turn, and the custom events of its tasks."""
+    values, events = await streamed(graph, text)
+    return values, [event for event in events if event["type"] != MODEL_CALLS]
+
+
+async def streamed(graph: Any, text: str = "go") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The values after a turn, and the custom events of it."""
     values: dict[str, Any] = {}
     events = []
@@ -160,6 +167,17 @@ async def test_a_task_is_done_by_an_agent_of_its_own() -> None:
         },
         {"type": "task_completed", "task_id": "call-find-x", "description": "do find-x"},
     ]
+
+
+async def test_model_calls_are_reported_with_the_task_that_made_them() -> None:
+    model = both([tasks("find-x"), says("Found.")], [calls("look", word="x"), says("x is 42")])
+    _, events = await streamed(agent(model, look))
+    reports = [event["calls"] for event in events if event["type"] == MODEL_CALLS]
+    task = "call-find-x"
+    assert [[call["task"] for call in calls] for calls in reports] == [[""], [task, task, ""]]
+    made = [call for calls in reports for call in calls]
+    assert all(call["begin"] <= call["end"] and call["total_tokens"] > 0 for call in made)
+    assert [call["begin"] for call in made] == sorted(call["begin"] for call in made)
 
 
 async def test_the_prompt_says_how_many_work_at_once_and_that_others_wait() -> None:
