@@ -36,6 +36,8 @@ from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.audit import Actor
 from bot.store.chat_record import NO_RECORD, ChatRecord
+from bot.store.connection import Connection
+from bot.store.open_work import Reach
 from bot.store.outages import StoreOutages
 from bot.store.person_data import PersonData, PersonKey
 from bot.texts import TypedCommands, texts_for
@@ -189,6 +191,15 @@ class ReportsMetrics(Protocol):
 
 
 @runtime_checkable
+class AddsToOverview(Protocol):
+    """A part that adds to the overview of the console."""
+
+    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
+        """Return fields of `bot.server.api.overview.Overview` with what is within reach."""
+        ...
+
+
+@runtime_checkable
 class HoldsSettings(Protocol):
     """A part with settings that are made at run time and cached in memory."""
 
@@ -201,8 +212,8 @@ class Core:
     """Store, clock, runtime, running accounts and cached settings. Call `load_settings` first.
 
     `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
-    it listens; `home` is the data directory; `runs` controls the open turns; `person_data` is what features
-    store about people.
+    it listens; `config_problem` is why the changed configuration was rejected; `home` is the data directory;
+    `runs` controls the open turns; `person_data` is what features store about people.
     """
 
     runs: RunControl
@@ -221,6 +232,7 @@ class Core:
         self.config = config
         self.server = config.server
         self.address = ""
+        self.config_problem = ""
         self.db = db
         self.clock = clock
         self.runtime = runtime

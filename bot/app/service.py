@@ -201,8 +201,10 @@ class BotService:
     async def _apply_config(self, outcome: Reloaded | Rejected) -> None:
         """Apply everything that can change while the service runs; an invalid file changes nothing."""
         if isinstance(outcome, Rejected):
-            log.error("config_rejected", problems=str(outcome.errors))
+            self.core.config_problem = str(outcome.errors)
+            log.error("config_rejected", problems=self.core.config_problem)
             return
+        self.core.config_problem = ""
         self.core.apply_config(outcome.loaded.config)
         if self.accounts.apply_config(
             list(self.config.channels.values()), self.make_admission_policy, self.bus

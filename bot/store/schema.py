@@ -31,6 +31,7 @@ STOPPED = text("stopped > 0")
 UNTOLD = text("turn_id = 0")
 UNDECIDED = text("question <> '' AND decisions <> ''")
 SPENT = text("total_tokens > 0")
+FAILED = text("state = 'failed'")
 ACTIVE = text("state = 'active'")
 UNJUDGED = text("judged = 0 AND turn_id > 0")
 AGAIN = text("retry_at > 0")
@@ -141,6 +142,7 @@ turns = Table(
         postgresql_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
     ),
     Index("turns_of_conversation", "conversation_id", "id"),
+    Index("turns_failed", "finished_at", sqlite_where=FAILED, postgresql_where=FAILED),
     Index("turns_stopped", "conversation_id", "stop_told", sqlite_where=STOPPED, postgresql_where=STOPPED),
     Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
     # Covers all columns of the query, so that a month's total usage is summed from the index alone.

@@ -14,6 +14,14 @@ ENGLISH: Mapping[str, str] = {
     "too_long": "Your message is {size:,} characters long, but the limit is {limit:,}. Please shorten it.",
     "file_too_big": "`{name}` is too large ({size}). The limit is {limit}. Please send a smaller file.",
     "unsupported": "I can't read this kind of content ({kind}). Please send it as text, a picture or a file.",
+    # Overview
+    "problem_database": "The database doesn't work: {detail}",
+    "problem_runtime": "The agent doesn't answer: {detail}",
+    "problem_config": "config.yaml: {detail}",
+    "problem_account": "The account {account} isn't connected: {detail}",
+    "remedy_docs": "Troubleshooting",
+    "remedy_settings": "Open settings",
+    "remedy_accounts": "Open accounts",
     # Names
     "place_private": "{app} chat",
     "place_group": "{app} group",

@@ -14,6 +14,14 @@ CHINESE: Mapping[str, str] = {
     "too_long": "消息过长：共 {size:,} 个字符，上限为 {limit:,} 个。请精简后重新发送。",
     "file_too_big": "文件 `{name}` 过大：{size}，上限为 {limit}。请发送较小的文件。",
     "unsupported": "无法读取此类内容（{kind}）。请以文字、图片或文件的形式发送。",
+    # Overview
+    "problem_database": "数据库异常：{detail}",
+    "problem_runtime": "智能体没有响应：{detail}",
+    "problem_config": "config.yaml：{detail}",
+    "problem_account": "账号 {account} 未连接：{detail}",
+    "remedy_docs": "故障排查",
+    "remedy_settings": "打开设置",
+    "remedy_accounts": "打开账号",
     # Names
     "place_private": "{app} 私聊",
     "place_group": "{app} 群聊",

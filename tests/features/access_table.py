@@ -63,6 +63,7 @@ SERVICE = {
     GET /api/names
     GET /api/docs
     GET /api/docs/{page:path}
+    GET /api/overview
     GET /api/conversations
     POST /api/conversations
     POST /api/schedules/preview

@@ -42,10 +42,11 @@ from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
+from bot.store.traces import load_times
 from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.store.usage import TurnUsage
 from bot.store.usage_limits import UNLIMITED
-from bot.turn import Stopped, TurnState
+from bot.turn import ModelCall, RunTrace, Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 from tests.harness.person_data import list_person_data
 
@@ -184,7 +185,9 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(db: Database) -> None:
     step = ToolStep("read_file", "path: /a", ProgressState.DONE, "my words", 1.5)
     one = await asks(db)
     await answered(db, one)
-    await db.transact(save_turn, one.turn, [], 102.0, steps=(step,))
+    trace = RunTrace(100.0, 101.0, (ModelCall("m", 100.0, 101.0),))
+    await db.transact(save_turn, one.turn, [], 102.0, steps=(step,), trace=trace)
+    assert (await db.transact(load_times, one.conversation, one.turn)).run == trace
     assert (await db.transact(list_turns, one.conversation))[0].steps == (step,)
     assert [found.tools for found in await written(db)] == [("read_file path: /a",)]
     again = await answered_again(db, one.conversation)
@@ -196,11 +199,13 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(db: Database) -> None:
     assert [(view.steps, view.parts) for view in await db.transact(list_turns, one.conversation)] == [
         ((), ())
     ] * 2
+    assert (await db.transact(load_times, one.conversation, one.turn)).run is None
     old = await asks(db, "old", now=1 * DAY, chat="c2")
     await answered(db, old, at=1 * DAY)
-    await db.transact(save_turn, old.turn, [], 1 * DAY, steps=(step,))
+    await db.transact(save_turn, old.turn, [], 1 * DAY, trace=trace)
     await forget(db, 5 * DAY)
-    assert (await db.transact(list_turns, old.conversation))[0].steps == ()
+    found = await db.transact(load_times, old.conversation, old.turn)
+    assert (found.run, found.messages, found.parts) == (None, {}, {})
 
 
 async def test_who_stopped_an_answer_goes_with_its_texts(db: Database) -> None:

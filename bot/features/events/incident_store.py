@@ -19,6 +19,7 @@ from bot.features.events.incident import (
 )
 from bot.store.audit import Actor
 from bot.store.connection import OPEN, Connection, Statement, sql
+from bot.store.open_work import Reach
 
 LASTS: Final = 60.0
 """Seconds for which a state must last before it is announced in the chat."""
@@ -43,6 +44,10 @@ LIST_CHAT_INCIDENTS = sql(
 LIST_OUTDATED = sql(
     f"""SELECT * FROM incidents WHERE outdated = 1 AND show_at <= :now AND NOT EXISTS (SELECT 1 FROM turns t
     WHERE t.id = incidents.card_turn AND t.state IN {OPEN}) ORDER BY id LIMIT :limit"""
+)
+LIST_OPEN = sql(
+    """SELECT * FROM incidents WHERE status IN ('firing', 'acknowledged', 'no_news') AND opened_at > 0
+    ORDER BY opened_at DESC LIMIT 100"""
 )
 LIST_EARLIER = sql(
     """SELECT * FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
@@ -267,6 +272,12 @@ def list_outdated(connection: Connection, now: float) -> list[Incident]:
 def count_incidents(connection: Connection) -> dict[str, int]:
     """Return the number of opened incidents by state."""
     return {row.status: row.number for row in connection.execute(COUNT_INCIDENTS).all()}
+
+
+def list_open_incidents(connection: Connection, reach: Reach) -> list[Incident]:
+    """Return the incidents within reach that are not resolved, newest first."""
+    found = select_incidents(connection, LIST_OPEN)
+    return [one for one in found if not one.parent and reach.includes(one.address.account, "")]
 
 
 def shelve_incident(connection: Connection, incident: Incident) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -25,12 +25,15 @@ from bot.features.events.incident_store import (
     list_changes,
     list_due,
     list_history,
+    list_open_incidents,
     list_outdated,
     settle_incidents,
     shelve_incident,
 )
 from bot.features.events.silences import can_silence
 from bot.features.events.work_store import start_work
+from bot.store.connection import Connection
+from bot.store.open_work import Reach
 from bot.turn import OpenedTurn
 from bot.wiring import Core
 
@@ -51,6 +54,10 @@ class IncidentCards:
         self._core = core
         self._poked = asyncio.Event()
         self._purge_at = 0.0
+
+    def collect_overview(self, connection: Connection, reach: Reach, _now: float) -> Mapping[str, Any]:
+        """Return the open incidents of the accounts within reach."""
+        return {"incidents": list_open_incidents(connection, reach)}
 
     def wake(self) -> None:
         """Check for changed incidents now."""

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from bot.domain import ChatKind, Origin, ReplyAddress, Sender, person_of
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.connection import NEWEST, Connection, decode_address, decode_sender, encode_sender, sql
+from bot.store.connection import (
+    NEWEST,
+    Connection,
+    decode_address,
+    decode_sender,
+    encode_sender,
+    sql,
+)
+from bot.store.open_work import Reach
 
 BATCH = 100
 """Maximum number of rows read at once."""
@@ -110,6 +119,7 @@ LIST_SCHEDULES_ON_ACCOUNTS = sql(
     AND id < :before AND state <> 'draft' ORDER BY id DESC LIMIT :limit""",
     "accounts",
 )
+LIST_NEXT = sql(f"SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' ORDER BY next_at, id")
 LIST_CHAT_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE account = :account AND chat = :chat AND state <>
     'draft'
@@ -205,6 +215,13 @@ def list_schedules(
     if person and accounts:
         statement, given = LIST_SCHEDULES_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)}
     return [decode_schedule(row) for row in connection.execute(statement, given).all()]
+
+
+def list_next_schedules(connection: Connection, reach: Reach, limit: int = 5) -> list[Schedule]:
+    """Return the active schedules within reach that run next."""
+    rows = connection.execute(LIST_NEXT).all()
+    found = (row for row in rows if reach.includes(row.account, row.person))
+    return [decode_schedule(row) for row in islice(found, limit)]
 
 
 def list_chat_schedules(connection: Connection, account: str, chat: str) -> list[Schedule]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.domain import ChatKind, Sender
@@ -23,6 +24,7 @@ from bot.features.schedules.schedule_store import (
     add_schedule,
     count_chat_schedules,
     delete_schedule,
+    list_next_schedules,
     load_last_address,
     update_schedule,
 )
@@ -32,7 +34,9 @@ from bot.features.schedules.upcoming import next_runs
 from bot.features.schedules.wall_clock import find_zone
 from bot.store.audit import Actor
 from bot.store.chats import set_time_zone
+from bot.store.connection import Connection
 from bot.store.conversations import ConversationView
+from bot.store.open_work import Reach
 from bot.texts import Texts
 from bot.turn import Turn
 from bot.wiring import Core
@@ -111,6 +115,10 @@ class ScheduleService:
         self._record = core.record
         self._clock = core.clock
         self._scheduler = scheduler
+
+    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
+        """Return the next runs of the schedules within reach."""
+        return {"schedules": list_next_schedules(connection, reach)}
 
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Set the time zone of a chat."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
+from typing import Any
 
 from bot.access.policy import Role
 from bot.account_view import LimitsUsage
@@ -18,12 +19,16 @@ from bot.features.usage.budget_checks import (
     list_budgets,
     set_budget,
 )
+from bot.features.usage.usage_store import sum_usage
 from bot.profiles import DEFAULT, SCOPES, PlacedSettings, ProvidesSettings, TurnPlace
 from bot.store.audit import Actor
+from bot.store.connection import Connection
+from bot.store.open_work import Reach
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
 from bot.wiring import Core
 
+DAY = 24 * 3600.0
 _NAMES = {BudgetUnit.MESSAGES: "messages_per_hour", BudgetUnit.TOKENS: "tokens_per_day"}
 
 
@@ -42,6 +47,12 @@ class Budgets(LimitsUsage, ProvidesSettings):
         """Grant a limit, replacing an earlier one; an empty limit revokes it."""
         await self._core.db.transact(set_budget, one, actor, now)
         await self.load_settings()
+
+    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
+        """Return the usage since midnight (UTC): of the accounts within reach, or else one's own."""
+        sees_others = reach.accounts is None or reach.accounts
+        person, accounts = (None, reach.accounts) if sees_others else (next(iter(reach.owners)), None)
+        return {"spend": asdict(sum_usage(connection, now - now % DAY, person, accounts=accounts))}
 
     def list_granted(self) -> list[EntryBudget]:
         """Return the granted limits, by entry."""

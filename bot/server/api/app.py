@@ -21,6 +21,7 @@ from bot.server.api import (
     display_names,
     documentation,
     health,
+    overview,
     sign_in,
     turns,
 )
@@ -36,7 +37,7 @@ from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-ROUTED = (health, sign_in, channels, conversations, display_names, documentation, turns)
+ROUTED = (health, sign_in, channels, conversations, display_names, documentation, overview, turns)
 
 
 def create_app(services: ApiServices) -> FastAPI:

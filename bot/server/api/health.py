@@ -51,6 +51,15 @@ async def get_readiness(request: Request, services: Services, response: Response
     """Check whether the database and the agent runtime respond and the disk has space (503: otherwise). Only
     admins get details.
     """
+    found = await check_readiness(services)
+    response.status_code = 200 if found.ready else 503
+    by = find_caller(request)
+    detailed = by is not None and may(services, by, Permission.HEALTH)
+    return found if detailed else schemas.Ready(ready=found.ready)
+
+
+async def check_readiness(services: ApiServices) -> schemas.Readiness:
+    """Check the database, the agent runtime and the accounts."""
     database = await _database_check(services)
     reachable = await services.core.runtime.is_ready()
     runtime = schemas.Check(
@@ -60,13 +69,9 @@ async def get_readiness(request: Request, services: Services, response: Response
         name: schemas.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
         for name, (_, state) in services.core.accounts.states().items()
     }
-    found = schemas.Readiness(
+    return schemas.Readiness(
         ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts
     )
-    response.status_code = 200 if found.ready else 503
-    by = find_caller(request)
-    detailed = by is not None and may(services, by, Permission.HEALTH)
-    return found if detailed else schemas.Ready(ready=found.ready)
 
 
 @router.get("/api/openapi.json", include_in_schema=False)

@@ -178,7 +178,7 @@ async def _submit_click(
         chat,
         kind,
         message_id,
-        _click_sender(by, of),
+        click_sender(by, of),
         question.turn.address.topic,
         message_id,
     )
@@ -186,7 +186,7 @@ async def _submit_click(
     return (await inbox.accept([click])).get(event_id)
 
 
-def _click_sender(by: Principal, of: ConversationView) -> Sender:
+def click_sender(by: Principal, of: ConversationView) -> Sender:
     """Return the caller as a sender on that account.
 
     The name is never empty, because a message in a group carries its author's name.

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, PartState, ProgressState, Sender, StepKind, ToolStep
-from bot.features.privacy.expired_texts import DELETE_TEXTS
 from bot.server.api.traces import MAX_SPANS, MAX_TEXT, TraceBuilder
 from bot.store.admission_types import Verdict
 from bot.store.interrupts import open_interrupt
@@ -195,20 +194,6 @@ async def test_nobody_traces_what_they_may_not_read(tmp_path: Path) -> None:
         read = [deed for deed in await service.audited(100) if deed["action"] == "read"]
         assert {deed["person"] for deed in read} == {"telegram:7"}
         assert (await service.http.get("/api/turns/9999/trace")).status_code == 404
-
-
-async def test_retention_leaves_nothing_of_it(tmp_path: Path) -> None:
-    async with world(tmp_path, extra=CHATS) as service:
-        turn = await stored(service, "planted")
-
-        def expire(connection: Any) -> None:
-            for statement in DELETE_TEXTS:
-                connection.execute(statement, {"turns": [turn]})
-
-        await service.service.db.transact(expire)
-        found = await trace(service.http, turn)
-        assert found["spans"] == []
-        assert "planted" not in str(found)
 
 
 async def test_an_open_approval_is_active(tmp_path: Path) -> None:

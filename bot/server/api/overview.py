@@ -1,0 +1,256 @@
+"""The route for the overview: problems, open approvals, work in progress, and what features add."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from pydantic import AliasPath, Field
+
+from agent.shared.text import shorten, to_one_line
+from bot.access import Permission, Role, Target
+from bot.account_state import Live
+from bot.domain import ChatKind, InboundMessage, Origin, ProgressState
+from bot.errors import RuntimeProblem
+from bot.server.api import local_chats
+from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.display_names import name_chat, name_place, texts_of
+from bot.server.api.health import check_readiness
+from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
+from bot.server.api.turns import click_sender
+from bot.store.connection import Connection
+from bot.store.open_work import OpenApproval, OpenWork, Reach, count_failed, list_open_approvals, list_running
+from bot.store.people import list_pairing_requests
+from bot.wiring import AddsToOverview
+
+router = APIRouter(prefix="/api/overview", tags=["turns"])
+DAY = 24 * 3600.0
+MAX_TEXT, MAX_EXCERPT = 2000, 200
+"""Characters."""
+NO_USAGE = UsageTotals(
+    turns=0, input_tokens=0, output_tokens=0, total_tokens=0, cached_tokens=0, cost=0.0, currency=""
+)
+
+
+class Remedy(ApiModel):
+    """A remedy, and the address of the page for it."""
+
+    text: str
+    link: str
+
+
+class ServiceProblem(ApiModel):
+    """Something that does not work."""
+
+    id: str
+    severity: Literal["bad", "warn"]
+    text: str
+    remedy: Remedy
+
+
+class ApprovalInfo(ApiModel):
+    """An open approval that the caller may decide, by `POST /api/turns/{turn}/parts/{part}/choice`."""
+
+    conversation: int
+    turn: int
+    part: int
+    title: str
+    place: str
+    asker: str
+    text: str
+    choices: list[str]
+    at: float
+
+
+class RunningInfo(ApiModel):
+    """A turn that waits or runs; `step` is what it does now."""
+
+    conversation: int
+    turn: int
+    place: str
+    asker: str
+    excerpt: str
+    since: float
+    state: str
+    step: str
+
+
+class IncidentBrief(ApiModel):
+    """An incident that is not resolved."""
+
+    id: int
+    title: str
+    status: str
+    severity: str | None
+    account: str = Field(validation_alias=AliasPath("address", "account"))
+    conversation: int
+    at: float = Field(validation_alias="opened_at")
+
+
+class NextRun(ApiModel):
+    """The next run of a schedule, for the chat named `place`; `name` is its creator."""
+
+    id: int
+    at: float = Field(validation_alias="next_at")
+    text: str
+    account: str
+    platform: str
+    kind: str = Field(validation_alias="chat_kind")
+    name: str = Field(validation_alias=AliasPath("maker", "name"))
+    place: str = Field(validation_alias="chat_title")
+
+
+class OverviewCounts(ApiModel):
+    """Numbers for the navigation; `failed` are turns of the last 24 h."""
+
+    approvals: int
+    running: int
+    failed: int
+    requests: int
+    incidents: int
+
+
+class Overview(ApiModel):
+    """What the caller should look at: members see their own work, admins that of their accounts."""
+
+    problems: list[ServiceProblem]
+    approvals: list[ApprovalInfo]
+    running: list[RunningInfo]
+    requests: list[PendingPairing]
+    incidents: list[IncidentBrief]
+    schedules: list[NextRun]
+    spend: UsageTotals
+    counts: OverviewCounts
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def get_overview(services: Services, by: By) -> Overview:
+    """Return what the caller should look at; usage is that since midnight (UTC)."""
+    now, reach = services.clock.now(), Reach(accounts_with(services, by, Permission.READ), by.owner_ids)
+    parts = [part for part in services.core.parts if isinstance(part, AddsToOverview)]
+
+    def collect(connection: Connection) -> tuple[Any, ...]:
+        added: dict[str, Any] = {}
+        for part in parts:
+            added |= part.collect_overview(connection, reach, now)
+        approvals, running = list_open_approvals(connection, reach), list_running(connection, reach)
+        failed = count_failed(connection, reach, now - DAY)
+        return approvals, running, list_pairing_requests(connection, now), failed, added
+
+    asked, works, requests, failed, added = await services.db.transact(collect)
+    asked = [one for one in asked if _may_decide(services, by, one)]
+    works = [one for one in works if local_chats.may_read(services, by, one.of)]
+    requests = [one for one in requests if may(services, by, Permission.GRANT, Target(one.account))]
+    if any(not by.owns_conversation(one.of) for one in (*asked, *works)):
+        await record_read(services, by, "overview", " ".join(sorted(reach.accounts or ())))
+    incidents, runs = added.get("incidents", []), added.get("schedules", [])
+    return Overview(
+        problems=await _list_problems(services, by),
+        approvals=[_present_approval(services, by, one) for one in asked],
+        running=[_present_work(services, by, one) for one in works],
+        requests=requests,
+        incidents=incidents,
+        schedules=[_present_run(services, by, NextRun.model_validate(one)) for one in runs],
+        spend=added.get("spend", NO_USAGE),
+        counts=OverviewCounts(
+            approvals=len(asked),
+            running=len(works),
+            failed=failed,
+            requests=len(requests),
+            incidents=len(incidents),
+        ),
+    )
+
+
+def _may_decide(services: ApiServices, by: Principal, one: OpenApproval) -> bool:
+    """Return whether the caller may decide an approval by its buttons, as a click would be judged."""
+    of, account = one.of, services.core.account(one.of.key.account)
+    target = local_chats.conversation_target(by, of)
+    if not by.owns_conversation(of) and not may(services, by, Permission.DECIDE, target):
+        return False
+    topic = one.approval.topic
+    origin = Origin(
+        of.key.account, of.platform, of.key.chat, ChatKind(of.chat_kind), "", click_sender(by, of), topic
+    )
+    click = InboundMessage("", origin, "", 0.0, clicked=True)
+    is_admin = account.may(origin, Permission.DECIDE)
+    return one.approval.may_decide(click, is_admin=is_admin, rules=account.approvals_for(origin))
+
+
+def _present_approval(services: ApiServices, by: Principal, one: OpenApproval) -> ApprovalInfo:
+    askers = one.approval.askers
+    return ApprovalInfo(
+        conversation=one.of.id,
+        turn=one.turn,
+        part=one.part,
+        title=one.of.title,
+        place=name_place(services, by, one.of),
+        asker=askers[0].name if askers else "",
+        text=one.text[:MAX_TEXT],
+        choices=list(one.choices),
+        at=one.at,
+    )
+
+
+def _present_run(services: ApiServices, by: Principal, one: NextRun) -> NextRun:
+    known = one.name if one.kind == ChatKind.PRIVATE else one.place
+    place = name_chat(services, texts_of(services, by), one.account, one.platform, one.kind, known)
+    return one.model_copy(update={"place": place})
+
+
+def _present_work(services: ApiServices, by: Principal, one: OpenWork) -> RunningInfo:
+    turn, steps = services.dispatcher.find_live_steps(one.of.id)
+    at_work = [step for step in steps if step.state is ProgressState.ACTIVE] if turn == one.turn else []
+    return RunningInfo(
+        conversation=one.of.id,
+        turn=one.turn,
+        place=name_place(services, by, one.of),
+        asker=one.asker,
+        excerpt=shorten(to_one_line(services.core.mask_secrets(one.text)), MAX_EXCERPT),
+        since=one.since,
+        state=one.state,
+        step=at_work[-1].title or at_work[-1].tool if at_work else "",
+    )
+
+
+async def _list_problems(services: ApiServices, by: Principal) -> list[ServiceProblem]:
+    """Return what does not work, as far as the caller could help."""
+    texts, core = texts_of(services, by), services.core
+
+    def describe(key: str, name: str, page: str, *, bad: bool = True, **fields: str) -> ServiceProblem:
+        remedy = Remedy(text=texts(f"remedy_{page.partition('/')[0]}"), link=f"#/{page}")
+        text = core.mask_secrets(texts(f"problem_{key}", **fields))
+        return ServiceProblem(id=f"{key}:{name}", severity="bad" if bad else "warn", text=text, remedy=remedy)
+
+    found = []
+    if may(services, by, Permission.HEALTH):
+        state, config = await asyncio.gather(check_readiness(services), _list_config_problems(services))
+        checks = {"database": state.database, "runtime": state.runtime}
+        found += [
+            describe(name, "", "docs/troubleshooting", detail=one.detail)
+            for name, one in checks.items()
+            if not one.ok
+        ]
+        found += [
+            describe("config", where, "settings", bad=serious, detail=line) for where, line, serious in config
+        ]
+    for account, (_, live) in sorted(core.accounts.states().items()):
+        if live.live in (Live.FAILED, Live.DEAF) and may(services, by, Permission.ACCOUNTS, Target(account)):
+            reason = live.reason or live.live.value
+            bad = live.live is Live.FAILED
+            found.append(describe("account", account, "accounts", bad=bad, account=account, detail=reason))
+    return found
+
+
+async def _list_config_problems(services: ApiServices) -> list[tuple[str, str, bool]]:
+    """Return the place, description and seriousness of each problem of the configuration."""
+    rejected = services.core.config_problem
+    found = [("", rejected, True)] if rejected else []
+    try:
+        listed = (await services.core.runtime.management.list_config_problems()).problems
+    except RuntimeProblem:
+        return found
+    return found + [(one.where, one.line, one.serious) for one in listed]

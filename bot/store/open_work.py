@@ -1,0 +1,126 @@
+"""Work at hand: open approvals, turns in progress and recent failures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.store.connection import (
+    AT_WORK,
+    OPEN,
+    Accounts,
+    Connection,
+    decode_choices,
+    decode_sender,
+    sql,
+)
+from bot.store.conversations import CONVERSATION_VIEW, ConversationView, decode_conversation
+from bot.store.interrupts import Approval, decode_approval
+
+MOST_OPEN = 100
+"""Number of approvals and of turns in progress that are listed."""
+LIST_APPROVALS = sql(
+    f"""SELECT {CONVERSATION_VIEW}, question, asked_by, askers, decisions, remembered, asked_at
+    FROM conversations WHERE question <> '' AND decisions <> '' ORDER BY asked_at DESC"""
+)
+LAST_QUESTION = sql(
+    """SELECT position, content, choices FROM parts WHERE turn_id = :turn AND kind = 'text'
+    AND state = 'final' ORDER BY position DESC LIMIT 1"""
+)
+LIST_RUNNING = sql(
+    f"""SELECT id, conversation_id, state, created_at FROM turns WHERE state IN {OPEN} AND kind = 'chat'
+    AND {AT_WORK} ORDER BY id DESC"""
+)
+FIRST_MESSAGE = sql(
+    "SELECT sender, text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1"
+)
+CONVERSATIONS_OF = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id IN :ids", "ids")
+_RECENT = "state = 'failed' AND finished_at > :since AND replaced = 0"
+COUNT_FAILED = sql(f"SELECT COUNT(*) FROM turns WHERE {_RECENT}")
+COUNT_FAILED_OF = sql(
+    f"""SELECT COUNT(*) FROM turns WHERE {_RECENT} AND conversation_id IN (SELECT c.id FROM conversations c
+    WHERE c.account IN :accounts OR c.owner IN :owners)""",
+    "accounts",
+    "owners",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whose work somebody sees: that on `accounts` (None: all), and their own (`owners`, `platform:id`)."""
+
+    accounts: Accounts
+    owners: Collection[str]
+
+    def includes(self, account: str, person: str) -> bool:
+        """Return whether something of a person on an account is within reach."""
+        return self.accounts is None or account in self.accounts or person in self.owners
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApproval:
+    """An open approval. `part` is the position of its request in the reply of `turn`."""
+
+    of: ConversationView
+    approval: Approval
+    turn: int
+    part: int
+    text: str
+    choices: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """A turn in progress, with the author and text of its first message; times are in s."""
+
+    of: ConversationView
+    turn: int
+    state: str
+    since: float
+    asker: str = ""
+    text: str = ""
+
+
+def list_open_approvals(connection: Connection, reach: Reach) -> list[OpenApproval]:
+    """Return the open approvals within reach whose request was delivered, newest first."""
+    found: list[OpenApproval] = []
+    for row in connection.execute(LIST_APPROVALS).all():
+        of, part = decode_conversation(row), None
+        if len(found) < MOST_OPEN and reach.includes(of.key.account, of.owner):
+            part = connection.execute(LAST_QUESTION, {"turn": row.asked_by}).first()
+        approval = decode_approval(row, connection) if part is not None else None
+        if part is not None and approval is not None:
+            request = part.position, part.content, decode_choices(part.choices)
+            found.append(OpenApproval(of, approval, row.asked_by, *request, row.asked_at))
+    return found
+
+
+def list_running(connection: Connection, reach: Reach) -> list[OpenWork]:
+    """Return the turns within reach that wait or run, newest first."""
+    rows = connection.execute(LIST_RUNNING).all()
+    known = _load_conversations(connection, {row.conversation_id for row in rows})
+    found = [OpenWork(known[row.conversation_id], row.id, row.state, row.created_at) for row in rows]
+    return [
+        _with_message(connection, one) for one in found if reach.includes(one.of.key.account, one.of.owner)
+    ][:MOST_OPEN]
+
+
+def _load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:
+    given = sorted(ids)
+    rows = connection.execute(CONVERSATIONS_OF, {"ids": given}).all() if given else ()
+    return {row.id: decode_conversation(row) for row in rows}
+
+
+def _with_message(connection: Connection, one: OpenWork) -> OpenWork:
+    row: Any = connection.execute(FIRST_MESSAGE, {"turn": one.turn}).first()
+    return one if row is None else replace(one, asker=decode_sender(row.sender).name, text=row.text)
+
+
+def count_failed(connection: Connection, reach: Reach, since: float) -> int:
+    """Count the turns within reach that failed after a time and were not answered again."""
+    if reach.accounts is None:
+        return int(connection.execute(COUNT_FAILED, {"since": since}).scalar_one())
+    given = {"since": since, "accounts": sorted(reach.accounts), "owners": sorted(reach.owners)}
+    return int(connection.execute(COUNT_FAILED_OF, given).scalar_one())
