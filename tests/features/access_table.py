@@ -58,6 +58,7 @@ SERVICE = {
     Access.MEMBERS: """
     GET /diagram
     GET /api/session
+    PUT /api/session/language
     GET /api/openapi.json
     GET /api/commands
     GET /api/names

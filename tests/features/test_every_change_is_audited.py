@@ -42,6 +42,7 @@ STEPS: tuple[Step, ...] = (
     ),
     ("DELETE /api/profiles/{setting}", "/api/profiles/mention", {"params": PLACE}, "chat settings"),
     ("POST /api/profiles/undo", "/api/profiles/undo", {"params": PLACE}, "chat settings"),
+    ("PUT /api/session/language", "/api/session/language", {"json": {"language": "zh"}}, "command"),
     ("POST /api/session/links", "/api/session/links", {}, "page link"),
     ("POST /api/schedules", "/api/schedules", {"json": "schedule"}, "schedule"),
     ("PATCH /api/schedules/{schedule}", "/api/schedules/1", {"json": {"text": "b"}}, "schedule"),

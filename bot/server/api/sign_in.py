@@ -8,7 +8,7 @@ already, the console asks first: a link of another person would make them write 
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -107,6 +107,22 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
     for name in (COOKIE, PERSON_COOKIE):
         response.delete_cookie(name, httponly=True, samesite="strict")
     return response
+
+
+class LanguageChoice(BaseModel):
+    """The language of the service's texts for the caller; "" for that of their app."""
+
+    model_config = ConfigDict(extra="forbid")
+    language: Literal["en", "zh", ""]
+
+
+@router.put("/language", status_code=204)
+@open_to(Role.MEMBER)
+async def choose_language(body: LanguageChoice, services: Services, by: By) -> None:
+    """Set the caller's language for the console and the bot's texts, as `/language` does."""
+    await services.core.languages.set_language(by.person, body.language)
+    event = AuditEvent("command", "/language", body.language)
+    await services.db.transact(record_event, audit_actor(services, by), event, services.clock.now())
 
 
 @router.post("/links", status_code=201)

@@ -1,8 +1,8 @@
 // The sidebar: new chat, search, pages in groups, chats, and the account menu.
 
 import { html, nothing } from "../vendor/lit.js";
-import { remove } from "../api/client.js";
-import { chooseLanguage, language, LANGUAGES, t } from "../texts/texts.js";
+import { put, remove } from "../api/client.js";
+import { language, LANGUAGES, t } from "../texts/texts.js";
 import { Element } from "../ui/element.js";
 import { initials } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
@@ -16,6 +16,8 @@ import { setTheme, theme } from "./themes.js";
 import "../chat/chat-list.js";
 
 const OPEN = "roebot.groups";
+
+const chooseLanguage = (name) => attempt(() => put("/api/session/language", { language: name }).then(() => location.reload()));
 
 class Sidebar extends Element {
   static properties = { route: { attribute: false }, counts: { state: true } };

@@ -24,7 +24,6 @@ export default {
   "app.themeLight": "Light",
   "app.themeDark": "Dark",
   "app.language": "Language",
-  "app.browserLanguage": "Browser's language",
   "app.shortcuts": "Keyboard shortcuts",
   "app.docs": "Documentation",
   "app.cancel": "Cancel",

@@ -3,12 +3,8 @@
 import en from "./en.js";
 import zh from "./zh.js";
 
-const KEY = "roebot.language";
-const chosen = localStorage.getItem(KEY);
-
-/** The language of the console: the person's choice, then that of the service for them. */
-export const language = chosen === "en" || chosen === "zh" ? chosen : document.documentElement.lang.startsWith("zh") ? "zh" : "en";
-document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
+/** The language that the service chose for the page: the person's own, or else the browser's. */
+export const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const texts = { en: { ...en }, zh: { ...zh } };
@@ -17,13 +13,6 @@ const texts = { en: { ...en }, zh: { ...zh } };
 export function addTexts(more) {
   Object.assign(texts.en, more.en);
   Object.assign(texts.zh, more.zh);
-}
-
-/** Choose a language ("" for the browser's) and reload the page in it. */
-export function chooseLanguage(name) {
-  if (name) localStorage.setItem(KEY, name);
-  else localStorage.removeItem(KEY);
-  location.reload();
 }
 
 const plurals = new Intl.PluralRules(language);

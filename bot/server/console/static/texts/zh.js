@@ -24,7 +24,6 @@ export default {
   "app.themeLight": "浅色",
   "app.themeDark": "深色",
   "app.language": "语言",
-  "app.browserLanguage": "浏览器语言",
   "app.shortcuts": "键盘快捷键",
   "app.docs": "文档",
   "app.cancel": "取消",
