@@ -11,7 +11,14 @@ from typing import Any, Final
 import structlog
 
 from agent.config.errors import ConfigErrors
-from agent.errors import FileError, GuardrailUnavailable, ModelError, ProfileError, ToolUnavailable
+from agent.errors import (
+    FileError,
+    GuardrailUnavailable,
+    ModelCallFailed,
+    ModelError,
+    ProfileError,
+    ToolUnavailable,
+)
 from agent.shared.text import shorten
 
 LONGEST: Final = 2000
@@ -36,8 +43,12 @@ def redact_text(text: str) -> str:
 
 
 def describe_exception(error: BaseException) -> dict[str, str]:
-    """Describe an exception for clients: class name and message, without secrets."""
-    return {"error": type(error).__name__, "message": redact_text(str(error)) or type(error).__name__}
+    """Describe an exception for clients: class name and message, without secrets, and for a failed model call
+    its category.
+    """
+    name = type(error).__name__
+    category = {"category": str(error.category)} if isinstance(error, ModelCallFailed) else {}
+    return {"error": name, "message": redact_text(str(error)) or name, **category}
 
 
 log = structlog.get_logger("agent.runtime")

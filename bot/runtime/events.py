@@ -320,7 +320,9 @@ def _read_interrupts(value: Any) -> Iterator[RunEvent]:
 
 def _read_failure(data: Any) -> RunFailed:
     if isinstance(data, Mapping):
-        return RunFailed(str(data.get("error") or "Error"), str(data.get("message") or ""))
+        category = str(data.get("category") or "")
+        kind = ":".join(filter(None, [str(data.get("error") or "Error"), category[:TITLE_LIMIT]]))
+        return RunFailed(kind, str(data.get("message") or ""))
     return RunFailed("Error", str(data))
 
 

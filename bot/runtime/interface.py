@@ -181,7 +181,9 @@ class RunInterrupted:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """The run failed: the error's class and a line for display."""
+    """The run failed: the error's class, with its category after a colon if it has one, and a line for
+    display.
+    """
 
     kind: str
     message: str

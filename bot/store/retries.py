@@ -85,6 +85,18 @@ SETTLE_RUN = sql(
 # Lock a conversation's row, so that messages accepted at the same moment come before or after.
 LOCK_CONVERSATION = sql("UPDATE conversations SET active_at = active_at WHERE id = :conversation")
 
+# Count the messages of a turn; no number if it answered a question.
+EDITABLE_MESSAGES = sql(
+    """SELECT CASE WHEN MAX(t.answers) = '' AND MIN(i.deleted) = 0 THEN COUNT(*) ELSE 0 END FROM inbound i
+    JOIN turns t ON t.id = i.turn_id WHERE i.turn_id = :turn AND i.turn_id > 0"""
+)
+# Copy the message of a turn to another one, with another text.
+COPY_MESSAGE = sql(
+    """INSERT INTO inbound (account, event_id, turn_id, message_id, sender, text, attachments, quotations,
+    mentions, sent_at, accepted_at) SELECT account, :event_id, :turn, :event_id, sender, :text, attachments,
+    quotations, mentions, :now, :now FROM inbound WHERE turn_id = :source AND turn_id > 0"""
+)
+
 
 def open_retry(
     connection: Connection,
@@ -162,10 +174,7 @@ def repeat_answer(
     """Open a retry without a command, with the same reply address as the previous answer. Return 0 if a turn
     is in progress or another one has been answered in the meantime. `model` is the account's model.
     """
-    here = {"conversation": view.id}
-    connection.execute(LOCK_CONVERSATION, here)
-    busy = connection.execute(HAS_OPEN_TURN, here).first() is not None
-    if busy or find_last_answered(connection, view.id) != answered:
+    if not _lock_last(connection, answered, view):
         return 0
     address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
     if address.chat != view.key.chat:
@@ -176,6 +185,67 @@ def repeat_answer(
     done = AuditEvent("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
     record_event(connection, actor, done, now)
     return opened
+
+
+def replace_message(
+    connection: Connection,
+    answered: AnsweredTurn,
+    view: ConversationView,
+    text: str,
+    event_id: str,
+    *,
+    checkpoint: str,
+    thread_id: str,
+    model: str,
+    limits: UsageLimits,
+    actor: Actor,
+    now: float,
+) -> int:
+    """Open a turn with the only message of an answered turn, which has another text now and is answered on a
+    fork that precedes it. Return 0 if a turn is in progress, or if that message can't be replaced any more.
+    """
+    if not _lock_last(connection, answered, view) or find_editable(connection, view.id) != answered.source:
+        return 0
+    limits.count_message(connection, now)
+    _mark_replaced(connection, answered)
+    abandon_interrupt(connection, view.id, thread_id, actor, now)
+    address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
+    opened = open_turn(
+        connection,
+        view.id,
+        TurnKind.CHAT,
+        replace(address, reply_to=event_id),
+        view.platform,
+        thread_id,
+        now,
+        model=model,
+        checkpoint=checkpoint,
+    )
+    fresh = {"turn": opened, "event_id": event_id, "text": text, "now": now}
+    connection.execute(COPY_MESSAGE, {**fresh, "source": answered.source})
+    done = AuditEvent("message replaced", f"turn {answered.source}", f"{address.account} {address.chat}")
+    record_event(connection, actor, done, now)
+    return opened
+
+
+def find_editable(connection: Connection, conversation: int) -> int:
+    """Return the turn whose message was answered last in a conversation and can be replaced, 0 if there is
+    none: a turn is in progress, it has several messages, or it answered a question.
+    """
+    answered = find_last_answered(connection, conversation)
+    busy = connection.execute(HAS_OPEN_TURN, {"conversation": conversation}).first() is not None
+    if answered is None or busy:
+        return 0
+    messages = connection.execute(EDITABLE_MESSAGES, {"turn": answered.source}).scalar_one()
+    return answered.source if messages == 1 else 0
+
+
+def _lock_last(connection: Connection, answered: AnsweredTurn, view: ConversationView) -> bool:
+    """Lock a conversation. Return whether it is idle, and this is still its last answered turn."""
+    here = {"conversation": view.id}
+    connection.execute(LOCK_CONVERSATION, here)
+    busy = connection.execute(HAS_OPEN_TURN, here).first() is not None
+    return not busy and find_last_answered(connection, view.id) == answered
 
 
 def _open_retry(

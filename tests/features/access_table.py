@@ -59,6 +59,7 @@ SERVICE = {
     GET /diagram
     GET /api/session
     PUT /api/session/language
+    GET /api/search
     GET /api/openapi.json
     GET /api/commands
     GET /api/names
@@ -76,6 +77,8 @@ SERVICE = {
 """,
     Access.OWN: """
     GET /api/conversations/{conversation}
+    PATCH /api/conversations/{conversation}
+    GET /api/conversations/{conversation}/export
     GET /api/conversations/{conversation}/messages
     POST /api/conversations/{conversation}/messages
     GET /api/conversations/{conversation}/usage
@@ -94,6 +97,8 @@ SERVICE = {
     GET /api/turns/{turn}/documents/{part}
     POST /api/turns/{turn}/parts/{part}/choice
     POST /api/turns/{turn}/retry
+    POST /api/turns/{turn}/edit
+    PUT /api/turns/{turn}/rating
 """,
     Access.ADMINS: """
     GET /api/access

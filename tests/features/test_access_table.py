@@ -59,6 +59,9 @@ OPENED = {"kind": "settings", "section": "access", "values": {"default": "allow"
 SCOPE = "?scope=person:tg:telegram:8"
 BODIES: Mapping[str, Any] = {
     "POST /api/conversations/{conversation}/messages": {"text": "x"},
+    "PATCH /api/conversations/{conversation}": {"title": "evil"},
+    "POST /api/turns/{turn}/edit": {"text": "evil"},
+    "PUT /api/turns/{turn}/rating": {"value": -1},
     "POST /api/schedules": {"when": "in 3 hours", "text": "tea"},
     "POST /api/schedules/preview": {"when": "in 3 hours"},
     "PATCH /api/schedules/{schedule}": {"text": "other"},
@@ -140,6 +143,8 @@ def url_of(door: str, at: Target) -> str:
 
 
 def _window(door: str) -> str:
+    if door == "GET /api/search":
+        return "?q=planted"
     return "?begin=0&end=1000" if door.endswith("/calendar") else ""
 
 
@@ -271,6 +276,7 @@ async def test_what_is_hidden_is_there_for_who_may_see_it(tmp_path: Path) -> Non
             for door in (
                 "GET /api/conversations/{conversation}/messages",
                 "GET /api/turns",
+                "GET /api/conversations/{conversation}/export",
                 "GET /api/schedules",
                 "GET /api/schedules/{schedule}",
                 "GET /api/access",

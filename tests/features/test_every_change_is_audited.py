@@ -28,6 +28,13 @@ Step = tuple[str, str, Mapping[str, Any], str]
 
 PLACE = {"account": "tg", "chat": "-1"}
 STEPS: tuple[Step, ...] = (
+    ("PUT /api/turns/{turn}/rating", "/api/turns/{turn}/rating", {"json": {"value": 1}}, "rating"),
+    (
+        "PATCH /api/conversations/{conversation}",
+        "/api/conversations/{conversation}",
+        {"json": {"title": "Tea"}},
+        "command",
+    ),
     ("POST /api/turns/{turn}/retry", "/api/turns/{turn}/retry", {}, "retry"),
     ("PUT /api/access/{entry}", "/api/access/telegram:5", {"json": {"role": "member"}}, "give"),
     ("DELETE /api/access/{entry}", "/api/access/telegram:5", {}, "take"),
@@ -95,6 +102,7 @@ ELSEWHERE = {
     "POST /api/events/sources/{source}/replay": "tests/bot/features/events/test_source_commands.py",
     "POST /api/settings/apply": "tests/bot/features/settings/test_routes.py",
     "POST /api/settings/restore": "tests/bot/features/settings/test_routes.py",
+    "POST /api/turns/{turn}/edit": "tests/component/server/test_turn_changes.py",
     "POST /api/turns/{turn}/parts/{part}/choice": "tests/component/server/test_button_clicks.py",
 }
 """Changes that other tests show to be recorded."""

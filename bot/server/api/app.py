@@ -22,7 +22,9 @@ from bot.server.api import (
     documentation,
     health,
     overview,
+    search,
     sign_in,
+    turn_changes,
     turns,
 )
 from bot.server.api.auth import authorize, open_to
@@ -37,7 +39,18 @@ from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-ROUTED = (health, sign_in, channels, conversations, display_names, documentation, overview, turns)
+ROUTED = (
+    health,
+    sign_in,
+    channels,
+    conversations,
+    display_names,
+    documentation,
+    overview,
+    turns,
+    turn_changes,
+    search,
+)
 
 
 def create_app(services: ApiServices) -> FastAPI:

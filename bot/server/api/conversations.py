@@ -1,4 +1,4 @@
-"""Routes to list, open, read, write, watch and stop conversations.
+"""Routes to list, open, read, write, watch, rename, export and stop conversations.
 
 A posted message is JSON, or a form whose files are stored before the message is accepted.
 """
@@ -12,16 +12,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.datastructures import FormData, UploadFile
 
 from bot.access import Permission, Role, Target
+from bot.commands.conversation import LONGEST_TITLE
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import By, may, open_to, record_conversation_read
+from bot.server.api.conversation_export import MEDIA_TYPES, SUFFIXES, ExportFormat, export_conversation
 from bot.server.api.dependencies import (
     DEFAULT,
     ApiServices,
@@ -45,11 +47,10 @@ _NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
 NAME_LENGTH = 200
 
 
-class NewMessage(BaseModel):
-    """A message. `event_id` is chosen by the client; sending the same one again has no effect."""
+class ClientEvent(BaseModel):
+    """`event_id` is chosen by the client; sending the same one again has no effect."""
 
     model_config = ConfigDict(extra="forbid")
-    text: str = Field("", max_length=2_000_000)
     event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
 
     @field_validator("event_id")
@@ -58,6 +59,12 @@ class NewMessage(BaseModel):
         if value.startswith(OURS):
             raise ValueError("uses a prefix reserved for the service")
         return value
+
+
+class NewMessage(ClientEvent):
+    """A message. `event_id` is chosen by the client; sending the same one again has no effect."""
+
+    text: str = Field("", max_length=2_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,41 @@ async def get_conversation(conversation: Id, services: Services, by: By) -> sche
     )
 
 
+class ConversationChange(BaseModel):
+    """The new title ("" for the agent's own)."""
+
+    model_config = ConfigDict(extra="forbid")
+    title: str = Field(max_length=LONGEST_TITLE)
+
+
+@router.patch("/{conversation}")
+@open_to(Role.MEMBER)
+async def rename_conversation(
+    conversation: Id, body: ConversationChange, services: Services, by: By
+) -> schemas.ConversationInfo:
+    """Set the title, as `/title` does. Admins can do that in every conversation of their accounts."""
+    of = await local_chats.changeable_conversation(services, by, conversation)
+    await services.db.transact(conversations.set_title, of.id, " ".join(body.title.split()))
+    await local_chats.record_change(services, by, of, "command", "/title")
+    return await get_conversation(conversation, services, by)
+
+
+@router.get("/{conversation}/export", response_class=Response)
+@open_to(Role.MEMBER)
+async def export_conversation_file(
+    conversation: Id,
+    services: Services,
+    by: By,
+    wanted: Annotated[ExportFormat, Query(alias="format")] = ExportFormat.MARKDOWN,
+) -> Response:
+    """Download a conversation as Markdown, or as JSON with all details."""
+    of = await local_chats.visible_conversation(services, by, conversation)
+    await record_conversation_read(services, by, of)
+    content = await export_conversation(services, by, of, wanted)
+    disposition = f'attachment; filename="conversation-{of.id}.{SUFFIXES[wanted]}"'
+    return Response(content, media_type=MEDIA_TYPES[wanted], headers={"content-disposition": disposition})
+
+
 @router.get("/{conversation}/messages")
 @open_to(Role.MEMBER)
 async def read_transcript(
@@ -210,9 +252,7 @@ async def read_transcript(
     await record_conversation_read(services, by, of)
     found = await services.db.transact(list_turns, conversation, parse_cursor(cursor), limit)
     return schemas.Turns(
-        turns=[
-            await presenters.present_turn(services, by, of, view) for view in presenters.visible_turns(found)
-        ],
+        turns=await presenters.present_turns(services, by, {of.id: of}, found),
         next=str(found[-1].id) if len(found) == limit else None,
     )
 

@@ -59,16 +59,38 @@ def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool
     return may(services, by, Permission.READ, conversation_target(by, of))
 
 
+async def find_visible(services: ApiServices, by: Principal, conversation_id: int) -> ConversationView | None:
+    """Load a conversation if the caller may see it: their own, or for admins any on their account."""
+    found = await services.db.transact(load_conversation, conversation_id)
+    return found if found is not None and may_read(services, by, found) else None
+
+
 async def visible_conversation(
     services: ApiServices, by: Principal, conversation_id: int
 ) -> ConversationView:
-    """Load a conversation that the caller may see: their own, or for admins any on their account. Raises
-    404.
-    """
-    found = await services.db.transact(load_conversation, conversation_id)
-    if found is None or not may_read(services, by, found):
+    """Load a conversation that the caller may see. Raises 404."""
+    found = await find_visible(services, by, conversation_id)
+    if found is None:
         raise not_found("conversation")
     return found
+
+
+async def changeable_conversation(
+    services: ApiServices, by: Principal, conversation_id: int
+) -> ConversationView:
+    """Load a conversation that the caller may change. Raises 403 and 404."""
+    found = await visible_conversation(services, by, conversation_id)
+    check(services, by, Permission.CHANGE, conversation_target(by, found))
+    return found
+
+
+async def record_change(
+    services: ApiServices, by: Principal, of: ConversationView, action: str, subject: str
+) -> None:
+    """Record that the caller changed a conversation."""
+    actor = replace(audit_actor(services, by), account=of.key.account, chat=of.key.chat)
+    deed = AuditEvent(action, subject, f"conversation {of.id}")
+    await services.db.transact(record_event, actor, deed, services.clock.now())
 
 
 async def visible_turn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -17,13 +18,23 @@ from bot.server.api.dependencies import ApiServices
 from bot.server.api.display_names import name_place
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
+from bot.store.turn_marks import TurnMarks, load_marks
 from bot.turn import TurnState
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
 LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+REPAIRED_BY_MODEL = frozenset(
+    {"auth", "permission", "not_found", "quota", "unavailable", "invalid_request", "length"}
+)
+"""Categories of provider failures (`agent.models.failure_texts`) that another model or its setup avoids."""
+OTHER_REMEDIES = (
+    schemas.Remedy(kind="new", reason="context"),
+    schemas.Remedy(kind="agent", reason="ProfileUnknown"),
+    *(schemas.Remedy(kind="none", reason=one) for one in ("content_filter", "deleted", "expired")),
+)
 
-# A growing text is rendered once for all of its subscribers.
+# A text is rendered once for all of its subscribers.
 _html = lru_cache(maxsize=256)(render_html)
 
 
@@ -71,10 +82,33 @@ def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
     return [view for view in found if not view.left]
 
 
+async def present_turns(
+    services: ApiServices,
+    by: Principal,
+    known: Mapping[int, ConversationView],
+    found: Iterable[TurnView],
+) -> list[schemas.TurnInfo]:
+    """Return the visible ones of these turns in the API format for the caller; `known` are their
+    conversations.
+    """
+    views = [view for view in visible_turns(found) if view.conversation in known]
+    own = {view.conversation for view in views if by.owns_conversation(known[view.conversation])}
+    writable = [one for one in sorted(own) if local_adapter(services, known[one].key.account) is not None]
+    marks = await services.db.transact(load_marks, by.person, [view.id for view in views], writable)
+    return [await _present_turn(services, by, known[view.conversation], view, marks) for view in views]
+
+
 async def present_turn(
     services: ApiServices, by: Principal, of: ConversationView, view: TurnView
 ) -> schemas.TurnInfo:
     """Return a turn in the API format, including the newest text of a reply in progress."""
+    [shown] = await present_turns(services, by, {of.id: of}, [replace(view, left=False)])
+    return shown
+
+
+async def _present_turn(
+    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, marks: TurnMarks
+) -> schemas.TurnInfo:
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and is_growing(view):
@@ -105,7 +139,24 @@ async def present_turn(
         account=of.key.account,
         platform=of.platform,
         place=name_place(services, by, of),
+        rating=marks.ratings.get(view.id, 0),
+        remedy=find_remedy(view),
+        editable=view.id in marks.editable,
     )
+
+
+def find_remedy(view: TurnView) -> schemas.Remedy | None:
+    """Return what may help after a turn failed or could not be delivered, None for any other turn."""
+    if any(part.state is PartState.UNDELIVERED for part in view.parts):
+        return schemas.Remedy(kind="account", reason="undelivered")
+    if view.state not in (TurnState.FAILED, TurnState.EXPIRED):
+        return None
+    error, _, category = view.error.partition(":")
+    reason = category or error
+    if reason in REPAIRED_BY_MODEL:
+        return schemas.Remedy(kind="model", reason=reason)
+    others: Mapping[str, schemas.Remedy] = {one.reason: one for one in OTHER_REMEDIES}
+    return others.get(reason) or schemas.Remedy(kind="retry", reason=reason)
 
 
 def is_growing(view: TurnView) -> bool:

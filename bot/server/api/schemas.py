@@ -9,6 +9,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from bot.account_state import Live
 from bot.domain import AttachmentKind, PartKind, PartState, ProgressState, QuotationKind, StepKind
+from bot.store.search import HitPlace
 from bot.turn import TurnKind, TurnState
 
 
@@ -211,11 +212,23 @@ class ToolCallEntry(ApiModel):
     title: str
 
 
+class Remedy(ApiModel):
+    """What may help after a failure: try again, choose or repair the `model`, choose another `agent`, start a
+    `new` agent thread, see to the `account` of the chat, or nothing. `reason` is the category of the failure,
+    such as auth, quota, overloaded, context or runtime.
+    """
+
+    kind: Literal["retry", "model", "agent", "new", "sign-in", "limit", "account", "none"]
+    reason: str
+
+
 class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-    question or approval is open. `place` is the name of the chat.
+    question or approval is open. `place` is the name of the chat. `rating` is the caller's (1: good, -1: bad,
+    0: none). `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
+    if the caller may replace the turn's message; only the newest such turn counts.
     """
 
     id: int
@@ -239,6 +252,9 @@ class TurnInfo(ApiModel):
     account: str
     platform: str
     place: str
+    rating: int
+    remedy: Remedy | None
+    editable: bool
 
 
 class SpanKind(StrEnum):
@@ -283,6 +299,28 @@ class Turns(ApiModel):
     """A page of turns, newest first; `next` is the cursor of the next page."""
 
     turns: list[TurnInfo]
+    next: str | None
+
+
+class SearchHit(ApiModel):
+    """A conversation's title, a message or an answer with the words that were searched. `turn` is None for a
+    title; `excerpt` is one line of the text.
+    """
+
+    conversation: int
+    turn: int | None
+    title: str
+    platform: str
+    account: str
+    excerpt: str
+    at: float
+    place: HitPlace = Field(alias="in")
+
+
+class SearchPage(ApiModel):
+    """A page of hits; `next` is the cursor of the next page."""
+
+    hits: list[SearchHit]
     next: str | None
 
 

@@ -1,25 +1,22 @@
-"""Routes to list and retry turns, and to answer their questions with buttons."""
+"""Routes to list turns, and to answer their questions with buttons."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role, Target
-from bot.commands.retry import find_fork
 from bot.dispatch.reply.sender import document_type
 from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender
-from bot.errors import RunMissing
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import (
     NOT_YOURS,
     By,
     Principal,
     accounts_with,
-    audit_actor,
     check,
     may,
     open_to,
@@ -29,70 +26,22 @@ from bot.server.api.auth import (
 from bot.server.api.conversations import EVENT_ID, PRESSED
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.server.api.sse import Subscriptions
 from bot.server.api.traces import TraceBuilder
 from bot.store import read_models
 from bot.store.approval_rules import REFUSALS
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnFilter, TurnGroup, TurnView
-from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.traces import load_times
 from bot.store.turns import load_turn
-from bot.store.usage_limits import UsageLimits
 from bot.texts import Texts, in_all_languages
 from bot.turn import TurnKind
 
-NOT_LAST = "Only the last answered turn of a conversation can be retried."
 
-
-async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
-    """Open a turn that answers the last one again, like `/retry`, within the caller's limits. Return its id.
-
-    Raises 409 if that is not possible now, 429 if a limit is used up.
-    """
-    account, texts = of.key.account, _texts_of(services, by, of)
-    if services.core.accounts.get(account) is None:
-        raise HTTPException(409, local_chats.NO_ACCOUNT)
-    last = await services.db.transact(find_last_answered, of.id)
-    if last is None or last.id != turn:
-        raise HTTPException(409, NOT_LAST)
-    limits, now = _caller_limits(services, by, of), services.clock.now()
-    if refusal := await services.db.transact(limits.find_refusal, now):
-        raise HTTPException(429, refusal)
-    try:
-        thread_id, checkpoint = await find_fork(services.core.runtime, last, services.core.new_id)
-    except RunMissing as error:
-        raise HTTPException(409, texts("retry_gone")) from error
-    opened = await services.db.transact(
-        repeat_answer,
-        last,
-        of,
-        checkpoint=checkpoint,
-        thread_id=thread_id,
-        model=services.core.account(account).profile_at(of.key.chat, of.key.topic).get("model"),
-        limits=limits,
-        actor=audit_actor(services, by),
-        now=now,
-    )
-    if not opened:
-        raise HTTPException(409, texts("retry_busy"))
-    services.bus.wake(of.id)
-    return opened
-
-
-def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> UsageLimits:
-    """Return the caller's limits in that chat."""
-    return services.core.account(of.key.account).limits_for(_origin(by, of), by.role)
-
-
-def _texts_of(services: ApiServices, by: Principal, of: ConversationView) -> Texts:
+def texts_of(services: ApiServices, by: Principal, of: ConversationView) -> Texts:
     """Return the texts for the caller in that chat."""
-    return services.core.account(of.key.account).texts_for(_origin(by, of))
-
-
-def _origin(by: Principal, of: ConversationView) -> Origin:
     key, sender = of.key, by.sender_on(of.platform)
-    return Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
+    origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
+    return services.core.account(key.account).texts_for(origin)
 
 
 class ButtonClick(BaseModel):
@@ -114,7 +63,7 @@ async def click_button(
     event_id = click.event_id or services.core.new_id()
     if click.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
         return _click_result(of, event_id, known)
-    part, texts = _question_part(view, index), _texts_of(services, by, of)
+    part, texts = _question_part(view, index), texts_of(services, by, of)
     if not presenters.is_open(view, part):
         raise HTTPException(409, texts("question_closed"))
     if click.choice not in part.choices:
@@ -245,13 +194,12 @@ async def list_turns(
         read_models.list_turns, conversation, parse_cursor(cursor), limit, only
     )
     for view in found:
-        if view.conversation not in known:
-            known[view.conversation] = await local_chats.visible_conversation(services, by, view.conversation)
+        if view.conversation not in known and (
+            of := await local_chats.find_visible(services, by, view.conversation)
+        ):
+            known[view.conversation] = of
     return schemas.Turns(
-        turns=[
-            await presenters.present_turn(services, by, known[view.conversation], view)
-            for view in presenters.visible_turns(found)
-        ],
+        turns=await presenters.present_turns(services, by, known, found),
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
@@ -298,14 +246,3 @@ async def click_choice(
     """Answer a question as the caller (403, 409: the answer was rejected; the response explains why)."""
     of, view = await local_chats.visible_turn(services, by, turn)
     return await click_button(services, by, of, view, part, body)
-
-
-@router.post("/{turn}/retry", status_code=202)
-@open_to(Role.MEMBER)
-async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Retry the last turn of a conversation, as `/retry` does (409: not the last turn)."""
-    of, _ = await local_chats.visible_turn(services, by, turn)
-    opened = await open_retry(services, by, of, turn)
-    feeds: Subscriptions = request.app.state.feeds
-    feeds.changed(of.id)
-    return schemas.PostResult(conversation=of.id, event_id="", turn=opened)

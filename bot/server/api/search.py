@@ -1,0 +1,102 @@
+"""Route to search conversations."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from bot.access import Permission, Role
+from bot.server.api import local_chats, schemas
+from bot.server.api.auth import By, Principal, accounts_with, open_to, record_conversation_read
+from bot.server.api.dependencies import ApiServices, Cursor, Limit, Services, parse_cursor
+from bot.store.conversations import ConversationView
+from bot.store.search import STEP, Hit, find_newest_turn, find_texts, find_titles
+
+STEPS = 4
+"""Number of ranges of turns that one request searches; `next` continues with older ones."""
+BEFORE, AFTER = 40, 120
+"""Characters of an excerpt around the words."""
+router = APIRouter(prefix="/api/search", tags=["conversations"])
+Words = Annotated[str, Query(min_length=1, max_length=200, description="Text to find, in any case.")]
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def search(
+    services: Services, by: By, q: Words, limit: Limit = 20, cursor: Cursor = ""
+) -> schemas.SearchPage:
+    """Search titles, messages and answers of the conversations that the caller may read. The first page has
+    titles before messages and answers, which are listed newest first. A page can have fewer hits than
+    `limit` although `next` is set.
+    """
+    words, found = q.strip(), _Readable(services, by)
+    before = parse_cursor(cursor)
+    if not words:
+        return schemas.SearchPage(hits=[], next=None)
+    hits: list[schemas.SearchHit] = []
+    if not cursor:
+        before = await services.db.transact(find_newest_turn) + 1
+        hits = await found.present(await services.db.transact(find_titles, words, found.owners), words)
+    hits, following = hits[:limit], before
+    for _ in range(STEPS):
+        room, first = limit - len(hits), max(0, following - STEP)
+        if not room or following <= 1:
+            break
+        texts = await services.db.transact(find_texts, words, found.owners, first, following, room)
+        following = texts[-1].turn if len(texts) == room else first
+        hits += await found.present(texts, words)
+    return schemas.SearchPage(hits=hits, next=str(following) if following > 1 else None)
+
+
+class _Readable:
+    """The conversations that a caller may read, each looked up once."""
+
+    def __init__(self, services: ApiServices, by: Principal) -> None:
+        self._services = services
+        self._by = by
+        self._known: dict[int, ConversationView | None] = {}
+        accounts = accounts_with(services, by, Permission.READ)
+        self.owners = None if accounts is None or accounts else by.owner_ids
+
+    async def present(self, found: list[Hit], words: str) -> list[schemas.SearchHit]:
+        """Return the hits in conversations that the caller may read, and record that other people's were."""
+        shown = []
+        for hit in found:
+            of = await self._find(hit.conversation)
+            if of is not None:
+                shown.append(_present_hit(of, hit, words))
+        return shown
+
+    async def _find(self, conversation: int) -> ConversationView | None:
+        if conversation not in self._known:
+            of = await local_chats.find_visible(self._services, self._by, conversation)
+            self._known[conversation] = of
+            if of is not None:
+                await record_conversation_read(self._services, self._by, of)
+        return self._known[conversation]
+
+
+def _present_hit(of: ConversationView, hit: Hit, words: str) -> schemas.SearchHit:
+    return schemas.SearchHit.model_validate(
+        {
+            "conversation": of.id,
+            "turn": hit.turn or None,
+            "title": of.title,
+            "platform": of.platform,
+            "account": of.key.account,
+            "excerpt": excerpt(hit.text, words),
+            "at": hit.at,
+            "in": hit.place,
+        }
+    )
+
+
+def excerpt(text: str, words: str) -> str:
+    """Return one line of a text around the first place that has these words."""
+    found = re.search(re.escape(words), text, re.IGNORECASE)
+    start = max(0, found.start() - BEFORE) if found else 0
+    end = (found.end() if found else 0) + AFTER
+    line = " ".join(text[start:end].split())
+    return ("…" if start else "") + line + ("…" if end < len(text) else "")
