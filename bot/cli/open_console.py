@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.shared.atomic_file import replace_file
+from bot.texts import Texts
 
 REDIRECT_FILE = "sign-in.html"
 KEEP_SECONDS = 60.0
@@ -55,13 +56,13 @@ def remove_redirect(home: Path) -> None:
         (home / REDIRECT_FILE).unlink(missing_ok=True)
 
 
-async def open_on_enter(home: Path, url: str) -> None:
+async def open_on_enter(home: Path, url: str, texts: Texts) -> None:
     """Wait for the Enter key, then open the link in the browser."""
     if not await _enter_pressed():
         return
     try:
         if not await asyncio.to_thread(_opens, home, url):
-            print("  No browser could be opened. Open the link yourself.\n", flush=True)
+            print(f"  {texts('run_no_browser')}\n", flush=True)
         await asyncio.sleep(KEEP_SECONDS)
     finally:
         await asyncio.to_thread(remove_redirect, home)

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from agent.config.reader import find_config
 from agent.shared.gc_tuning import pause_gc
-from agent.shared.install_hints import GET_LOCAL_MODEL, STOP
+from agent.shared.install_hints import INIT, STOP
 from bot.account_state import AccountState, Live
 from bot.app.home import RunningService, find_service, is_locked, prepare_home
 from bot.app.service_token import GENERATED_NOTICE, lacks_token, load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
+from bot.cli.init.prompts import find_locale
 from bot.cli.open_console import can_ask, open_on_enter
+from bot.domain import LOCAL_PLATFORMS
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.runtime.spawn import TOKEN_VARIABLE, RuntimeProcess
+from bot.texts import Texts, texts_for
 
 if TYPE_CHECKING:
     from bot.app.service import BotService, StartOptions
@@ -32,6 +35,8 @@ STOP_TIMEOUT = 10.0
 ACCOUNTS_TIMEOUT = 5.0
 """Maximum time (s) that the startup message waits for accounts that are still connecting."""
 SWITCH_INTERVAL = 0.0002
+GUIDE = "guide"
+"""Source of the model that answers while no other is available."""
 NOT_FOUND = 404
 DENIED = (401, 403)
 
@@ -87,36 +92,40 @@ async def _until_signalled(settings: StartOptions) -> None:
     try:
         await run_service(settings, _banner)
     except asyncio.CancelledError:
-        print("roebot: stopped", flush=True)
+        print(texts_for(find_locale(settings.env))("run_stopped"), flush=True)
 
 
 async def _banner(address: str, service: BotService) -> None:
     """Print the address, a sign-in link and the state of the accounts in a single write, so that log lines
     can't split them.
     """
-    model = await _model_line(service)
+    texts = texts_for(find_locale(service.settings.env))
+    model = await _model_line(service, texts)
     accounts = await _wait_for_accounts(service)
     problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
     link = await service.create_sign_in_link() if service.has_console else ""
     offers = bool(link) and can_ask(service.settings.env)
+    has_platform = any(platform not in LOCAL_PLATFORMS for _, (platform, _) in accounts)
     lines = [
-        f"Roebot is ready: {address}",
+        texts("run_ready", address=address),
         "",
-        *([f"sign in  {link}"] if link else []),
-        *(["         Works once, for 10 minutes. Press Enter to open it in the browser."] if offers else []),
+        *([texts("run_sign_in", link=link)] if link else []),
+        *([texts("run_enter")] if offers else []),
         *(
-            f"account  {name} ({platform}){_trouble(state)}"
+            texts("run_account", name=name, platform=platform) + _trouble(state, texts)
             for name, (platform, state) in accounts
             if not _off(state)
         ),
-        f"home     {service.settings.home}",
-        f"model    {model}",
-        *(f"{'problem ' if problem.serious else 'note    '} {problem.line}" for problem in problems),
-        f"stop     Ctrl-C, or `{STOP}`",
+        texts("run_home", folder=service.settings.home),
+        texts("run_model", model=model),
+        *(texts("run_problem" if one.serious else "run_note", line=one.line) for one in problems),
+        *([texts("run_next_guide")] if model == texts("run_guide") else []),
+        *([] if has_platform else [texts("run_next_platform", command=INIT)]),
+        texts("run_stop", command=STOP),
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
     if offers:
-        await open_on_enter(service.settings.home, link)
+        await open_on_enter(service.settings.home, link, texts)
 
 
 async def _wait_for_accounts(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
@@ -134,11 +143,11 @@ def _off(state: AccountState) -> bool:
     return state.live is Live.STOPPED
 
 
-def _trouble(state: AccountState) -> str:
-    return f" is {state.live}: {state.reason}" if state.live is Live.FAILED else ""
+def _trouble(state: AccountState, texts: Texts) -> str:
+    return texts("run_failed", state=state.live, reason=state.reason) if state.live is Live.FAILED else ""
 
 
-async def _model_line(service: BotService) -> str:
+async def _model_line(service: BotService, texts: Texts) -> str:
     deadline = service.clock.now() + START_TIMEOUT
     while service.clock.now() < deadline:
         try:
@@ -154,7 +163,9 @@ async def _model_line(service: BotService) -> str:
             await service.clock.sleep(0.2)
             continue
         if not found:
-            return f"none: set a provider's API key. {GET_LOCAL_MODEL} to get the local model"
+            return "none: set a provider's API key"
+        if found[0].source == GUIDE:
+            return texts("run_guide")
         return f"{found[0].display_name}" + (f": {found[0].note}" if found[0].note else "")
     return "unknown: the agent runtime is not responding yet (see logs/agent.log)"
 

@@ -62,6 +62,22 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_installed": "The service is running. Log: {log}\nIt stops when you log out, unless you run: {linger}\nTo remove it, run: {undo}",
     "setup_variables": "It reads these variables from {file}, which only you can read: {names}",
     "setup_not_installed": "The service was not installed: {problem}",
+    # `roebot run`
+    "run_ready": "Roebot is ready: {address}",
+    "run_sign_in": "sign in  {link}",
+    "run_enter": "         Works once, for 10 minutes. Press Enter to open it in the browser.",
+    "run_account": "account  {name} ({platform})",
+    "run_failed": " is {state}: {reason}",
+    "run_home": "home     {folder}",
+    "run_model": "model    {model}",
+    "run_guide": "Guide: quotes the documentation until a model is connected",
+    "run_problem": "problem  {line}",
+    "run_note": "note     {line}",
+    "run_next_guide": 'next     Sign in and ask "What can you do?". Connect a model: set OPENAI_API_KEY or another key and restart, start Ollama, or open Models in the web console.',
+    "run_next_platform": "next     Connect Slack, Feishu, Telegram or Discord: `{command}`",
+    "run_stop": "stop     Ctrl-C, or `{command}`",
+    "run_stopped": "roebot: stopped",
+    "run_no_browser": "No browser could be opened. Open the link yourself.",
     # `roebot chat`
     "chat_greeting": "Write a message. `/help` lists the commands, Ctrl-C stops an answer, Ctrl-D exits.",
     # `roebot manifest`

@@ -62,6 +62,22 @@ CHINESE_SETUP: Mapping[str, str] = {
     "setup_installed": "服务正在运行。查看日志：{log}\n退出登录后服务会停止；如需保持运行，请执行：{linger}\n如需卸载，请执行：{undo}",
     "setup_variables": "它从 {file} 读取以下变量，该文件只有你能读取：{names}",
     "setup_not_installed": "服务未安装：{problem}",
+    # `roebot run`
+    "run_ready": "Roebot 已就绪：{address}",
+    "run_sign_in": "登录     {link}",
+    "run_enter": "         链接只能用一次，10 分钟内有效。按回车键在浏览器中打开。",
+    "run_account": "账号     {name}（{platform}）",
+    "run_failed": "状态为 {state}：{reason}",
+    "run_home": "数据目录 {folder}",
+    "run_model": "模型     {model}",
+    "run_guide": "向导：连接模型之前引用文档回答",
+    "run_problem": "问题     {line}",
+    "run_note": "提示     {line}",
+    "run_next_guide": "下一步   登录后问“你能做什么？”。连接模型：设置 OPENAI_API_KEY 或其他密钥后重新启动，或启动 Ollama，或在网页控制台打开“模型”。",
+    "run_next_platform": "下一步   连接 Slack、飞书、Telegram 或 Discord：`{command}`",
+    "run_stop": "停止     Ctrl-C，或 `{command}`",
+    "run_stopped": "roebot: 已停止",
+    "run_no_browser": "无法打开浏览器。请自行打开该链接。",
     # `roebot chat`
     "chat_greeting": "输入消息即可开始。`/help` 查看命令，Ctrl-C 停止回答，Ctrl-D 退出。",
     # `roebot manifest`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sqlite3
 import sys
@@ -20,22 +21,30 @@ from bot.cli.common import configuration, home_folder, service_token
 from bot.cli.doctor import Finding, agent, label_findings, network, platforms
 from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.service import service
+from bot.cli.doctor.translation import translate_finding
+from bot.cli.init.prompts import find_locale
 from bot.cli.security.command import doctor_findings, load_installation
 from bot.config import Config, LoadedConfig
 from bot.errors import StartError
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
-MARKS = {True: "ok  ", False: "FAIL", None: "note"}
+MARKS = {
+    "en": {True: "ok  ", False: "FAIL", None: "note"},
+    "zh": {True: "正常", False: "失败", None: "提示"},
+}
 STATES = {True: "ok", False: "bad", None: "note"}
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print all findings, as lines or as one JSON object. Return exit code 1 if any finding is bad."""
-    found = []
+    """Print all findings, as lines in the terminal's language or as one JSON object.
+
+    Return exit code 1 if any finding is bad.
+    """
+    found, language = [], find_locale(os.environ) or "en"
     for finding in run_checks(home, file):
         found.append(finding)
         if not as_json:
-            print(f"{MARKS[finding.good]} {finding.text}", flush=True)
+            print(MARKS[language][finding.good], translate_finding(finding.text, language), flush=True)
     bad = any(finding.good is False for finding in found)
     if as_json:
         listed = [

@@ -14,6 +14,7 @@ import pytest
 
 from bot.cli import open_console
 from bot.cli.open_console import REDIRECT_FILE, can_ask, has_desktop, open_in_browser, open_on_enter
+from bot.texts import texts_for
 
 URL = "http://127.0.0.1:2026/#code=0123456789abcdef0123456789abcdef01234567"
 
@@ -77,7 +78,7 @@ async def test_enter_opens_the_link_and_the_file_is_deleted(
     tmp_path: Path, opened: list[str], keyboard: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_console, "KEEP_SECONDS", 0.05)
-    waiting = asyncio.create_task(open_on_enter(tmp_path, URL))
+    waiting = asyncio.create_task(open_on_enter(tmp_path, URL, texts_for("en")))
     await asyncio.sleep(0.05)
     assert opened == []
     os.write(keyboard, b"\n")
@@ -89,7 +90,7 @@ async def test_enter_opens_the_link_and_the_file_is_deleted(
 async def test_a_service_that_stops_leaves_no_link_behind(
     tmp_path: Path, opened: list[str], keyboard: int
 ) -> None:
-    waiting = asyncio.create_task(open_on_enter(tmp_path, URL))
+    waiting = asyncio.create_task(open_on_enter(tmp_path, URL, texts_for("en")))
     os.write(keyboard, b"\n")
     while not opened:
         await asyncio.sleep(0.01)
@@ -104,7 +105,7 @@ async def test_a_process_in_the_background_does_not_read(
 ) -> None:
     monkeypatch.setattr(os, "tcgetpgrp", lambda _descriptor: os.getpgrp() + 1)
     monkeypatch.setattr(os, "read", lambda *_arguments: pytest.fail("it would be stopped"))
-    waiting = asyncio.create_task(open_on_enter(tmp_path, URL))
+    waiting = asyncio.create_task(open_on_enter(tmp_path, URL, texts_for("en")))
     await asyncio.sleep(0)
     os.write(keyboard, b"make test\n")
     await asyncio.wait_for(waiting, 10)
@@ -116,7 +117,7 @@ async def test_a_browser_that_cannot_be_opened_is_said(
 ) -> None:
     monkeypatch.setattr(open_console, "KEEP_SECONDS", 0.01)
     monkeypatch.setattr(webbrowser, "open", lambda _url: False)
-    waiting = asyncio.create_task(open_on_enter(tmp_path, URL))
+    waiting = asyncio.create_task(open_on_enter(tmp_path, URL, texts_for("en")))
     os.write(keyboard, b"\n")
     await asyncio.wait_for(waiting, 10)
     assert "Open the link yourself" in capsys.readouterr().out
