@@ -74,7 +74,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "run_problem": "problem  {line}",
     "run_note": "note     {line}",
     "run_next_guide": 'next     Sign in and ask "What can you do?". Connect a model: set OPENAI_API_KEY or another key and restart, start Ollama, or open Models in the web console.',
-    "run_next_platform": "next     Connect Slack, Feishu, Telegram or Discord: `{command}`",
+    "run_next_platform": "next     Connect a chat platform: `{command}`",
     "run_stop": "stop     Ctrl-C, or `{command}`",
     "run_stopped": "roebot: stopped",
     "run_no_browser": "No browser could be opened. Open the link yourself.",

@@ -74,7 +74,7 @@ CHINESE_SETUP: Mapping[str, str] = {
     "run_problem": "问题     {line}",
     "run_note": "提示     {line}",
     "run_next_guide": "下一步   登录后问“你能做什么？”。连接模型：设置 OPENAI_API_KEY 或其他密钥后重新启动，或启动 Ollama，或在网页控制台打开“模型”。",
-    "run_next_platform": "下一步   连接 Slack、飞书、Telegram 或 Discord：`{command}`",
+    "run_next_platform": "下一步   连接聊天平台：`{command}`",
     "run_stop": "停止     Ctrl-C，或 `{command}`",
     "run_stopped": "roebot: 已停止",
     "run_no_browser": "无法打开浏览器。请自行打开该链接。",
