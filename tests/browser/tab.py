@@ -12,13 +12,14 @@ from tests.platforms.web.serving import World
 
 DONE = '.turn[data-kind="chat"][data-state="done"]'
 PHONE = {"width": 390, "height": 780}
+CONSOLE = "/next"
 
 
 class Tab:
     """A page that records script errors and violations of the content security policy.
 
     The browser also notes each answer of the service that refuses something; `refused` are those that a test
-    asks for.
+    asks for. `offline` is set by a test that takes the service away.
     """
 
     def __init__(self, page: Page, url: str) -> None:
@@ -26,11 +27,13 @@ class Tab:
         self.url = url
         self.bad: list[str] = []
         self.refused: tuple[int, ...] = ()
+        self.offline = False
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.bad.append(str(error)))
 
     def _said(self, line: ConsoleMessage) -> None:
         asked_for = any(f"status of {status} " in line.text for status in self.refused)
+        asked_for = asked_for or (self.offline and "ERR_FAILED" in line.text)
         if line.type == "error" and not asked_for:
             self.bad.append(line.text)
 

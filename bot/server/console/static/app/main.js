@@ -1,5 +1,6 @@
 // Entry of the console.
 
+import "./sign-in-link.js";
 import "./shell.js";
 import "./keys.js";
 

@@ -1,28 +1,132 @@
-// Search over pages and chats (Ctrl+K).
+// Search over pages, chats and messages (Ctrl+K).
 
-import { html } from "../vendor/lit.js";
+import { html, nothing } from "../vendor/lit.js";
+import { get, withQuery } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { openDialog } from "../ui/dialog.js";
+import { Element } from "../ui/element.js";
+import { time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { PAGES } from "./pages.js";
-import { go } from "./router.js";
+import { chatAddress, go } from "./router.js";
+import { marked } from "./marks.js";
+
+/** Milliseconds after the last key until the service is asked. */
+const WAIT = 150;
+const RECENT = 6;
+
+/** @typedef {{group: string, icon: string, text: string, excerpt?: string, at?: number, address: string}} Entry */
+
+const NEW = { group: "go", icon: "square-pen", text: t("app.newChat"), address: chatAddress(null) };
+
+/** @returns {Entry[]} */
+function matchingPages(typed) {
+  const all = [NEW, ...PAGES.map(({ name, icon: glyph }) => ({ group: "go", icon: glyph, text: t(`page.${name}`), address: `#/${name}` }))];
+  return all.filter(({ text }) => text.toLowerCase().includes(typed.toLowerCase())).slice(0, typed ? 5 : 4);
+}
+
+/** @returns {Promise<Entry[]>} */
+async function findChats(typed, signal) {
+  if (!typed) {
+    const { conversations } = await get(withQuery("/api/conversations", { mine: "true", limit: RECENT }), { signal });
+    return conversations.map((chat) => ({ group: "recent", icon: "message-square", text: chat.title || t("palette.untitled"), at: chat.active_at, address: chatAddress(chat.id) }));
+  }
+  const { hits } = await get(withQuery("/api/search", { q: typed, limit: 20 }), { signal });
+  return hits.map((hit) => ({
+    group: hit.in === "title" ? "chats" : "messages",
+    icon: hit.in === "answer" ? "bot" : "message-square",
+    text: hit.title || t("palette.untitled"),
+    excerpt: hit.in === "title" ? "" : hit.excerpt,
+    at: hit.at,
+    address: chatAddress(hit.conversation),
+  }));
+}
+
+class Palette extends Element {
+  static properties = { close: { attribute: false }, typed: { state: true }, chats: { state: true }, selected: { state: true }, waits: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {(value?: string) => void} */
+    this.close = () => {};
+    this.typed = "";
+    /** @type {Entry[]} */
+    this.chats = [];
+    this.selected = 0;
+    this.waits = false;
+    this.asking = new AbortController();
+    this.ask("", 0);
+  }
+
+  /** @returns {Entry[]} */
+  get entries() {
+    const pages = matchingPages(this.typed);
+    const order = ["chats", "messages"].flatMap((group) => this.chats.filter((one) => one.group === group));
+    return this.typed ? [...pages, ...order] : [...this.chats, ...pages];
+  }
+
+  ask(typed, wait) {
+    clearTimeout(this.timer);
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    this.waits = true;
+    this.timer = setTimeout(async () => {
+      const found = await findChats(typed, signal).catch(() => []);
+      if (signal.aborted) return;
+      Object.assign(this, { chats: found, waits: false, selected: 0 });
+    }, wait);
+  }
+
+  changed(event) {
+    this.typed = event.target.value.trim();
+    this.selected = 0;
+    this.ask(this.typed, WAIT);
+  }
+
+  pick(entry) {
+    this.close();
+    go(entry.address);
+  }
+
+  key(event) {
+    if (event.isComposing) return;
+    const { entries } = this;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && entries.length) this.selected = (this.selected + step + entries.length) % entries.length;
+    else if (event.key === "Enter" && entries[this.selected]) this.pick(entries[this.selected]);
+    else return;
+    event.preventDefault();
+  }
+
+  updated() {
+    this.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  render() {
+    const { entries, typed } = this;
+    let group = "";
+    const row = (entry, place) => {
+      const head = entry.group === group ? nothing : html`<p class="group" role="presentation">${t(`palette.${entry.group}`)}</p>`;
+      group = entry.group;
+      return html`${head}<div class="entry" id="entry-${place}" role="option" aria-selected=${place === this.selected}
+        @mousemove=${() => (this.selected = place)} @click=${() => this.pick(entry)}>
+        ${icon(entry.icon)}<span class="grow"><span class="cut">${marked(entry.text, typed)}</span>
+        ${entry.excerpt ? html`<small class="quiet">${marked(entry.excerpt, typed)}</small>` : nothing}</span>
+        ${entry.at ? html`<small class="quiet">${time(entry.at)}</small>` : nothing}</div>`;
+    };
+    return html`<input class="input" type="search" autofocus role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+        aria-label=${t("app.search")} placeholder=${t("palette.placeholder")} aria-activedescendant=${entries.length ? `entry-${this.selected}` : nothing}
+        @input=${this.changed} @keydown=${this.key} />
+      <div class="entries" id="palette-list" role="listbox" aria-label=${t("palette.results")} aria-busy=${this.waits}>${entries.map(row)}</div>
+      ${entries.length || this.waits ? nothing : html`<p class="quiet none" role="status">${t("app.noMatches")}</p>`}`;
+  }
+}
+
+customElements.define("roe-palette", Palette);
 
 /** Open the palette. */
 export function open() {
   if (document.querySelector("dialog[open]")) return;
-  let typed = "";
-  const matches = () => PAGES.filter(({ name }) => t(`page.${name}`).toLowerCase().includes(typed.toLowerCase()));
-  openDialog(t("app.search"), (close, redraw) => {
-    const pick = (page) => {
-      close();
-      go(`#/${page.name}`);
-    };
-    const changed = (event) => {
-      typed = event.target.value;
-      redraw();
-    };
-    return html`<input class="input" type="search" autofocus aria-label=${t("app.search")} @input=${changed}
-        @keydown=${(event) => event.key === "Enter" && matches()[0] && pick(matches()[0])} />
-      <div class="stack">${matches().map((page) => html`<button class="nav-item" @click=${() => pick(page)}>${icon(page.icon)}${t(`page.${page.name}`)}</button>`)}</div>`;
-  });
+  openDialog(t("app.search"), (close) => html`<roe-palette .close=${close}></roe-palette>`).classList.add("palette");
 }

@@ -41,7 +41,7 @@ class Shell extends Element {
     this.route = route;
     this.sideOpen = false;
     if (!same) {
-      closeDialogs();
+      if (this.page) closeDialogs();
       await this.open(route);
     }
     if (this.page?.element && this.page.name === route.name) {

@@ -15,7 +15,7 @@ export function takeCode() {
 /** Sign in with a code. Throws ApiError. */
 export async function signIn(code) {
   await post("/api/session", { code });
-  location.replace("/");
+  location.replace(location.pathname);
 }
 
 /** Call `onCode` with each code in the URL, now or after a navigation. */

@@ -1,0 +1,74 @@
+"""Questions and approvals are answered by buttons in the chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.axe import serious
+from tests.browser.tab import CONSOLE, DONE, PHONE, opened
+from tests.platforms.web.serving import world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+LOOKS: dict[str, dict[str, Any]] = {
+    "wide": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: Path, look: str) -> None:
+    async with (
+        world(tmp_path, graph="approving") as service,
+        opened(browser, service, CONSOLE, **LOOKS[look]) as tab,
+    ):
+        await tab.send("clean up")
+        card = tab.page.locator(".asks.approval")
+        group = card.get_by_role("group", name="Choices")
+        await expect(group.get_by_role("button")).to_have_text(
+            ["approve", "approve here", "always approve", "reject"]
+        )
+        await expect(card).to_contain_text("Approval needed")
+        await expect(card.locator("pre")).to_have_text("path: clean up")
+        await expect(card).to_contain_text("Open until")
+        await expect(card).not_to_contain_text("/approve")
+        assert await tab.fits()
+        assert await serious(tab.page) == []
+        await group.get_by_role("button", name="reject", exact=True).click()
+        await expect(group).to_have_count(0)
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by owner")
+        await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
+        await expect(tab.page.locator("#scroll")).to_be_focused()
+
+
+async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CONSOLE) as tab:
+        await tab.send("a colour")
+        blue = tab.page.get_by_role("button", name="blue", exact=True)
+        await expect(blue).to_be_visible()
+        async with opened(browser, service, tab.page.url.removeprefix(service.url)) as second:
+            other = second.page.get_by_role("button", name="red", exact=True)
+            await expect(other).to_be_visible()
+            await blue.focus()
+            await tab.page.keyboard.press("Enter")
+            await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
+            await expect(other).to_have_count(0)
+            await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text(
+                "✓ blue (answered by owner)"
+            )
+
+
+async def test_a_late_click_shows_an_error(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CONSOLE) as tab:
+        tab.refused = (409,)
+        await tab.send("a colour")
+        red = tab.page.get_by_role("button", name="red", exact=True)
+        await expect(red).to_be_visible()
+        late = {"detail": "This question is closed."}
+        await tab.page.route("**/choice", lambda route: route.fulfill(status=409, json=late))
+        await red.click()
+        await expect(tab.page.locator(".turn > .problem")).to_have_text("This question is closed.")
+        await expect(red).to_be_focused()
