@@ -100,14 +100,15 @@ def list_open_approvals(connection: Connection, reach: Reach) -> list[OpenApprov
 def list_running(connection: Connection, reach: Reach) -> list[OpenWork]:
     """Return the turns within reach that wait or run, newest first."""
     rows = connection.execute(LIST_RUNNING).all()
-    known = _load_conversations(connection, {row.conversation_id for row in rows})
+    known = load_conversations(connection, {row.conversation_id for row in rows})
     found = [OpenWork(known[row.conversation_id], row.id, row.state, row.created_at) for row in rows]
     return [
         _with_message(connection, one) for one in found if reach.includes(one.of.key.account, one.of.owner)
     ][:MOST_OPEN]
 
 
-def _load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:
+def load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:
+    """Return conversations by id."""
     given = sorted(ids)
     rows = connection.execute(CONVERSATIONS_OF, {"ids": given}).all() if given else ()
     return {row.id: decode_conversation(row) for row in rows}

@@ -74,6 +74,7 @@ SERVICE = {
     GET /api/turns
     GET /api/usage
     GET /api/usage/days
+    GET /api/usage/breakdown
 """,
     Access.OWN: """
     GET /api/conversations/{conversation}

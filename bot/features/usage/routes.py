@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
-from typing import Annotated
+from io import StringIO
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 
 from bot.access import Permission, Role
 from bot.features.usage.usage_store import (
     DayTotals,
     PersonTotals,
+    UsageKey,
+    UsageShare,
+    break_down_usage,
     list_person_usage,
     load_person_usage,
     sum_usage,
@@ -21,13 +26,16 @@ from bot.features.usage.usage_store import (
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
 from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
-from bot.server.api.display_names import name_person, texts_of
+from bot.server.api.display_names import name_person, name_place, texts_of
 from bot.server.api.errors import not_found
-from bot.store.connection import Accounts
+from bot.store.connection import Accounts, Connection
+from bot.store.names import load_person_names
+from bot.store.open_work import load_conversations
 from bot.store.usage import UsageSum
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 EPOCH = date(1970, 1, 1)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # The length is bounded here, because platforms do not limit the length of their ids.
 Person = Annotated[str, Query(max_length=256, description="Return only this person's usage.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
@@ -71,6 +79,56 @@ async def get_usage_by_day(
     accounts = _visible_accounts(services, by, person)
     found = await services.db.transact(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
     return schemas.DaysUsage(since=begin, days=[_present_day(one) for one in found])
+
+
+@router.get("/breakdown", response_model=schemas.UsageBreakdown)
+@open_to(Role.MEMBER)
+async def get_usage_breakdown(
+    services: Services,
+    by: By,
+    key: Annotated[UsageKey, Query(alias="by")] = UsageKey.DAY,
+    days: Days = DAYS,
+    person: Person = "",
+    ahead: Ahead = 0,
+    form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+) -> schemas.UsageBreakdown | Response:
+    """Return the tokens used in recent days by day, model, person, account or chat, as JSON or CSV; members
+    see only their own usage, admins that of their accounts.
+    """
+    begin, person = period_start(services, days), _person_filter(services, by, person)
+    accounts = _visible_accounts(services, by, person)
+
+    def collect(connection: Connection) -> list[schemas.UsageRow]:
+        found = break_down_usage(connection, key, begin, ahead * 60.0, person, accounts)
+        names = load_person_names(connection, (one.key for one in found if key is UsageKey.PERSON))
+        places = load_conversations(connection, (one.conversation for one in found if key is UsageKey.CHAT))
+        texts = texts_of(services, by)
+
+        def name(one: UsageShare) -> str:
+            if key is UsageKey.CHAT:
+                return name_place(services, by, places[one.conversation])
+            if key is UsageKey.PERSON:
+                return name_person(services, texts, one.key, names.get(one.key, ""))
+            return (EPOCH + timedelta(days=int(one.key))).isoformat() if key is UsageKey.DAY else one.key
+
+        return [schemas.UsageRow(key=one.key, name=name(one), **asdict(one.spending)) for one in found]
+
+    rows = await services.db.transact(collect)
+    if form == "json":
+        return schemas.UsageBreakdown(since=begin, rows=rows)
+    headers = {"content-disposition": f'attachment; filename="usage-by-{key}.csv"'}
+    return Response(_write_csv(rows), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _write_csv(rows: Sequence[schemas.UsageRow]) -> str:
+    """Return the rows as CSV. A spreadsheet must not take a name for a formula."""
+    written = StringIO()
+    table = csv.writer(written)
+    table.writerow(schemas.UsageRow.model_fields)
+    for row in rows:
+        cells = row.model_dump().values()
+        table.writerow([f"'{cell}" if str(cell).startswith(FORMULA) else cell for cell in cells])
+    return written.getvalue()
 
 
 @conversation_router.get("/{conversation}/usage")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -69,6 +70,78 @@ LAST_USAGE = sql(
     """SELECT person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency FROM turns
     WHERE conversation_id = :conversation AND kind = 'chat' AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
 )
+
+
+class UsageKey(StrEnum):
+    """What usage is broken down by."""
+
+    DAY = "day"
+    MODEL = "model"
+    PERSON = "person"
+    ACCOUNT = "account"
+    CHAT = "chat"
+
+
+_COUNTS = "input_tokens, {0}.output_tokens, {0}.total_tokens, {0}.cached_tokens, {0}.cost, t.currency"
+_SPENT = """FROM turns t JOIN conversations c ON c.id = t.conversation_id {} WHERE t.total_tokens > 0
+AND t.created_at >= :since AND (CAST(:person AS TEXT) = '' OR t.person = :person)"""
+_KEYS: Mapping[UsageKey, str] = MappingProxyType(
+    {
+        UsageKey.DAY: "CAST(t.created_at + :ahead AS BIGINT) / 86400",
+        UsageKey.PERSON: "t.person || ''",
+        UsageKey.ACCOUNT: "c.account",
+        UsageKey.CHAT: "c.account || ' ' || c.chat",
+        UsageKey.MODEL: "CASE t.used_model WHEN '' THEN t.model ELSE t.used_model END",
+    }
+)
+
+
+def _break_down(key: UsageKey, limit: str = "") -> str:
+    """Return the statement that sums the usage by key. By model, a turn counts as its model calls do."""
+    rows = f"SELECT {_KEYS[key]} AS who, c.id AS place, t.{_COUNTS.format('t')} {_SPENT.format('')}{limit}"
+    if key is UsageKey.MODEL:
+        calls = _SPENT.format("JOIN model_usage u ON u.turn_id = t.id")
+        rows += f""" AND NOT EXISTS (SELECT 1 FROM model_usage u WHERE u.turn_id = t.id) UNION ALL
+        SELECT u.model, c.id, u.{_COUNTS.format("u")} {calls}{limit}"""
+    return f"SELECT who, MAX(place) AS place, {USAGE_SUMS} FROM ({rows}) spent GROUP BY who"
+
+
+BREAKDOWNS = MappingProxyType({key: sql(_break_down(key)) for key in UsageKey})
+BREAKDOWNS_ON_ACCOUNTS = MappingProxyType(
+    {key: sql(_break_down(key, " AND c.account IN :accounts"), "accounts") for key in UsageKey}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageShare:
+    """The usage with a key: a day (number of days since 1970), model, person, account or chat. `conversation`
+    is the latest one with the key.
+    """
+
+    key: str
+    conversation: int
+    spending: UsageSum
+
+
+def break_down_usage(
+    connection: Connection,
+    key: UsageKey,
+    since: float,
+    ahead: float,
+    person: str = "",
+    accounts: Accounts = None,
+) -> list[UsageShare]:
+    """Return the usage since a time by key, of a person or of everyone, on the accounts: days in order,
+    others by tokens. Days start at midnight in a zone `ahead` seconds ahead of UTC.
+    """
+    given: dict[str, Any] = {"since": since, "person": person}
+    given |= {"ahead": ahead} if key is UsageKey.DAY else {}
+    if accounts is None:
+        rows = connection.execute(BREAKDOWNS[key], given).all()
+    else:
+        rows = connection.execute(BREAKDOWNS_ON_ACCOUNTS[key], {**given, "accounts": sorted(accounts)}).all()
+    order = (lambda row: row.who) if key is UsageKey.DAY else (lambda row: -row.total)
+    return [UsageShare(str(row.who), row.place, _spending(row)) for row in sorted(rows, key=order)]
 
 
 def _restricted(statement: Statement) -> Statement:

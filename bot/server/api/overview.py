@@ -34,7 +34,7 @@ NO_USAGE = UsageTotals(
 )
 
 
-class Remedy(ApiModel):
+class ProblemRemedy(ApiModel):
     """A remedy, and the address of the page for it."""
 
     text: str
@@ -47,7 +47,7 @@ class ServiceProblem(ApiModel):
     id: str
     severity: Literal["bad", "warn"]
     text: str
-    remedy: Remedy
+    remedy: ProblemRemedy
 
 
 class ApprovalInfo(ApiModel):
@@ -221,7 +221,7 @@ async def _list_problems(services: ApiServices, by: Principal) -> list[ServicePr
     texts, core = texts_of(services, by), services.core
 
     def describe(key: str, name: str, page: str, *, bad: bool = True, **fields: str) -> ServiceProblem:
-        remedy = Remedy(text=texts(f"remedy_{page.partition('/')[0]}"), link=f"#/{page}")
+        remedy = ProblemRemedy(text=texts(f"remedy_{page.partition('/')[0]}"), link=f"#/{page}")
         text = core.mask_secrets(texts(f"problem_{key}", **fields))
         return ServiceProblem(id=f"{key}:{name}", severity="bad" if bad else "warn", text=text, remedy=remedy)
 

@@ -184,6 +184,20 @@ class UsageReport(ApiModel):
     next: str | None
 
 
+class UsageRow(UsageTotals):
+    """Tokens used with a key: a day, model, person, account or chat, and its name for people."""
+
+    key: str
+    name: str
+
+
+class UsageBreakdown(ApiModel):
+    """Tokens used by turns accepted since `since`, by a key: days in order, others by tokens."""
+
+    since: float
+    rows: list[UsageRow]
+
+
 class DayUsage(UsageTotals):
     """Tokens used on a day (`2026-03-01`)."""
 

@@ -16,6 +16,7 @@ from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
+from agent.middleware.run_limits import MODEL_CALLS
 from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import entry, steps
 
@@ -52,7 +53,7 @@ class Stage:
         )
 
     async def said(self, *given: Script, name: str | None = None) -> tuple[list[Any], list[Any]]:
-        """The results of the tools, and the custom events."""
+        """The results of the tools, and the custom events of tasks."""
         self.model = ScriptedChatModel(steps=(*given, Script(reply="done")), environ={})
         self.agent.reset()
         graph = (await self.agent.get_graph(RunOptions(agent_name=name))).copy(
@@ -63,7 +64,7 @@ class Stage:
         message = {"messages": [HumanMessage("go")]}
         async for mode, part in graph.astream(message, config, stream_mode=["custom", "values"]):
             if mode == "custom":
-                events.append(part)
+                events += [part] if part["type"] != MODEL_CALLS else []
             else:
                 values = part
         return [one for one in values["messages"] if one.type == "tool"], events

@@ -26,10 +26,8 @@ SECRET = "1:secret-0123456789"
 MODELS = f"""models:
   - {{name: main, use: "roebot_testing.agent:ScriptedChatModel", price: {{input: 1.0, output: 2.0}},
      script: {{usage: [40, 2]}}}}
-  - {{name: small, use: "roebot_testing.agent:ScriptedChatModel",
-     script: {{reply: "A title", usage: [5, 1]}}}}
 channels: {{tg: {{platform: telegram, enabled: false, bot_token: "{SECRET}"}}}}
-title: {{model_name: small}}
+title: {{enabled: false}}
 memory: {{enabled: false}}
 sandbox: {{enabled: false}}
 run_limits: {{currency: EUR}}
@@ -58,7 +56,7 @@ async def test_a_run_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (said["detail"]["text"], said["parent"]) == (text, "")
         assert (run["name"], run["state"], run["parent"]) == ("main", "done", "")
         assert queue["begin"] <= queue["end"] == run["begin"] <= run["end"] <= found["end"]
-        models = [span for span in spans(found, "model") if span["name"] == "main"]
+        models = spans(found, "model")
         assert len(models) == 2
         for span in models:
             detail = span["detail"]
@@ -66,7 +64,6 @@ async def test_a_run_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert detail["cost"] == pytest.approx(44e-6)
             assert (detail["attempt"], span["state"]) == (1, "done")
             assert run["begin"] <= span["begin"] <= span["end"] <= run["end"]
-        assert [span["name"] for span in spans(found, "model") if span["name"] != "main"] == ["small"]
         [tool] = spans(found, "tool")
         assert (tool["name"], tool["parent"], tool["state"]) == ("schedule", "run", "done")
         assert models[0]["begin"] <= tool["begin"] <= tool["end"] <= run["end"]
@@ -74,7 +71,7 @@ async def test_a_run_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (delivery["state"], delivery["detail"]["kind"]) == ("done", "text")
         assert not found["truncated"]
         assert turn["model"] == "main"
-        assert turn["usage"]["total_tokens"] == 90
+        assert turn["usage"]["total_tokens"] == 84
 
 
 async def test_the_failure_of_a_run_and_its_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +83,7 @@ async def test_the_failure_of_a_run_and_its_attempts(tmp_path: Path, monkeypatch
         [run] = spans(found, "run")
         assert run["state"] == "failed"
         assert run["detail"]["error"]
-        [model] = [span for span in spans(found, "model") if span["name"] == "main"]
+        [model] = spans(found, "model")
         assert (model["state"], model["detail"]["error"]) == ("failed", "ModelAuthenticationError")
         assert SECRET not in str(found)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.domain import ChatKind
+from bot.store.admission_types import Verdict
 from bot.store.turns import save_turn
 from bot.store.usage import TurnUsage
+from bot.turn import ModelCall, RunTrace, TurnState
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import World, world
 
 FREE = {"cached_tokens": 0, "cost": 0.0, "currency": ""}
@@ -134,3 +141,48 @@ async def test_it_needs_the_token(tmp_path: Path) -> None:
     async with world(tmp_path, headers={}) as service:
         assert (await service.http.get("/api/usage")).status_code == 401
         assert (await service.http.get("/api/conversations/1/usage")).status_code == 401
+
+
+async def test_usage_by_model_person_account_chat_and_day(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as service:
+        db, now = service.service.db, service.service.clock.now()
+        signs = "=+-@\t"
+        calls = [ModelCall(f"{sign}small", now, now, "c1", 1, 1, 2) for sign in signs]
+        calls = [ModelCall("big", now, now, "", 80, 10, 90, cost=0.5), *calls]
+        for chat, sender, trace in (("7", ANN, RunTrace(now, now, tuple(calls))), ("-100", BEN, None)):
+            kind = ChatKind.GROUP if chat == "-100" else ChatKind.PRIVATE
+            of = admission(message(chat=chat, sender=sender, kind=kind), Verdict.COMMAND)
+            [taken] = await accept(db, of, now=now)
+            spent = TurnUsage(f"telegram:{sender.id}", 89, 11, 100, cost=0.5, currency="EUR")
+            await db.transact(save_turn, taken.turn, [], now, spent=spent, trace=trace, state=TurnState.DONE)
+        mine = await service.open()
+        await spends(service, mine, 4)
+
+        async def rows(client: Any, key: str, **more: Any) -> list[tuple[str, int, float]]:
+            answer = await client.get("/api/usage/breakdown", params={"by": key, **more})
+            assert answer.status_code == 200, answer.text
+            return [(row["name"], row["total_tokens"], row["cost"]) for row in answer.json()["rows"]]
+
+        small = [(f"{sign}small", 2, 0.0) for sign in signs]
+        by_model = await rows(service.http, "model")
+        assert (by_model[:2], sorted(by_model[2:])) == ([("", 105, 0.5), ("big", 90, 0.5)], sorted(small))
+        assert await rows(service.http, "person") == [("Ann", 100, 0.5), ("Ben", 100, 0.5), ("Owner", 5, 0.0)]
+        assert await rows(service.http, "account") == [("tg", 200, 1.0), ("web", 5, 0.0)]
+        chats = [("Ann", 100, 0.5), ("Telegram group", 100, 0.5), ("Web console", 5, 0.0)]
+        assert sorted(await rows(service.http, "chat")) == sorted(chats)
+        today = datetime.fromtimestamp(now, UTC).date().isoformat()
+        assert await rows(service.http, "day") == [(today, 205, 1.0)]
+        assert await rows(service.http, "chat", person="telegram:7") == [("Ann", 100, 0.5)]
+        params = {"by": "model", "format": "csv"}
+        answer = await service.http.get("/api/usage/breakdown", params=params)
+        assert answer.headers["content-type"].startswith("text/csv")
+        assert answer.headers["content-disposition"] == 'attachment; filename="usage-by-model.csv"'
+        shown = [(row["key"], row["name"]) for row in csv.DictReader(StringIO(answer.text, newline=""))]
+        assert sorted(shown[2:]) == sorted((f"'{sign}small", f"'{sign}small") for sign in signs)
+        async with signed_in(service, ANN) as ann:
+            for key in ("model", "person", "account", "chat", "day"):
+                assert sum(row[1] for row in await rows(ann, key)) == 100, key
+            denied = await ann.get("/api/usage/breakdown", params={"person": "telegram:8"})
+            assert denied.status_code == 404
+            await give(service, "tg:7", "admin")
+            assert await rows(ann, "account") == [("tg", 200, 1.0)]
