@@ -21,6 +21,8 @@ from bot.store.quotations import with_quotations
 from bot.turn import Turn, TurnState
 
 MOST_SHOWN = 20
+DELETED = "deleted:"
+"""Prefix of the chat of a deleted conversation; no id in the console or the terminal has a colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class ConversationView:
     active_at: float
     owner_name: str = ""
     chat_title: str = ""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Return whether only the conversation's row is left, for the usage of its turns."""
+        return self.key.chat.startswith(DELETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ LANE_STATE = sql(
 # List the conversations of an account, newest first.
 LIST_CONVERSATIONS = sql(
     f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE account = :account AND id < :before
-    ORDER BY id DESC LIMIT :limit"""
+    AND chat NOT LIKE '{DELETED}%' ORDER BY id DESC LIMIT :limit"""
 )
 # List the conversations that people own on an account, newest first.
 LIST_OWNED_CONVERSATIONS = sql(

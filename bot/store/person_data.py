@@ -141,6 +141,9 @@ class PersonData:
     def delete_turns(self, connection: Connection, turns: Sequence[int]) -> None:
         """Delete the stored data of closed turns whose texts have expired."""
 
+    def delete_chat(self, connection: Connection, chat: ChatKey) -> None:
+        """Delete the stored data of a chat whose conversation is deleted."""
+
     def purge(self, connection: Connection, now: float) -> None:
         """Delete expired data. Called every few hours."""
 

@@ -79,6 +79,9 @@ SERVICE = {
     Access.OWN: """
     GET /api/conversations/{conversation}
     PATCH /api/conversations/{conversation}
+    DELETE /api/conversations/{conversation}
+    PUT /api/conversations/{conversation}/model
+    PUT /api/conversations/{conversation}/agent
     GET /api/conversations/{conversation}/export
     GET /api/conversations/{conversation}/messages
     POST /api/conversations/{conversation}/messages

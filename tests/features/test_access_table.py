@@ -60,6 +60,8 @@ SCOPE = "?scope=person:tg:telegram:8"
 BODIES: Mapping[str, Any] = {
     "POST /api/conversations/{conversation}/messages": {"text": "x"},
     "PATCH /api/conversations/{conversation}": {"title": "evil"},
+    "PUT /api/conversations/{conversation}/model": {"name": "scripted"},
+    "PUT /api/conversations/{conversation}/agent": {"name": "poet"},
     "POST /api/turns/{turn}/edit": {"text": "evil"},
     "PUT /api/turns/{turn}/rating": {"value": -1},
     "POST /api/schedules": {"when": "in 3 hours", "text": "tea"},

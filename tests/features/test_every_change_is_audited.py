@@ -35,6 +35,18 @@ STEPS: tuple[Step, ...] = (
         {"json": {"title": "Tea"}},
         "command",
     ),
+    (
+        "PUT /api/conversations/{conversation}/model",
+        "/api/conversations/{conversation}/model",
+        {"json": {"name": "default"}},
+        "command",
+    ),
+    (
+        "PUT /api/conversations/{conversation}/agent",
+        "/api/conversations/{conversation}/agent",
+        {"json": {"name": ""}},
+        "command",
+    ),
     ("POST /api/turns/{turn}/retry", "/api/turns/{turn}/retry", {}, "retry"),
     ("PUT /api/access/{entry}", "/api/access/telegram:5", {"json": {"role": "member"}}, "give"),
     ("DELETE /api/access/{entry}", "/api/access/telegram:5", {}, "take"),
@@ -93,6 +105,12 @@ STEPS: tuple[Step, ...] = (
         "threads changed",
     ),
     ("DELETE /api/threads/{thread_id}", "/api/threads/{thread}", {}, "threads changed"),
+    (
+        "DELETE /api/conversations/{conversation}",
+        "/api/conversations/{conversation}",
+        {},
+        "conversation deleted",
+    ),
     ("DELETE /api/people/{person}/data", "/api/people/telegram:5/data", {}, "data erased"),
 )
 ELSEWHERE = {

@@ -3,7 +3,7 @@
 from bot.access import Permission
 from bot.commands.registry import Command
 from bot.feature import Feature
-from bot.features.agent_management import mcp_sign_in, runtime_proxy
+from bot.features.agent_management import conversation_choices, mcp_sign_in, runtime_proxy
 from bot.features.agent_management.agents import agent
 from bot.features.agent_management.compact import compact
 from bot.features.agent_management.mcp_servers import mcp
@@ -49,7 +49,7 @@ FEATURE = Feature(
     "agent_management",
     parts=(lambda _core: SkillCommands(),),
     commands=COMMANDS,
-    routers=(mcp_sign_in.router, runtime_proxy.router),
+    routers=(mcp_sign_in.router, conversation_choices.router, runtime_proxy.router),
     run_hooks=RequestedSkills,
     texts={"en": ENGLISH, "zh": CHINESE},
 )

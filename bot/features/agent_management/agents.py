@@ -11,6 +11,7 @@ from bot.commands.registry import Button, Invocation, Result, nearest, nearest_l
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.conversations import load_conversation, load_lane, set_agent
 from bot.texts import Texts
+from bot.wiring import Core
 
 DEFAULT = "default"
 """The word that takes a choice back."""
@@ -18,26 +19,41 @@ DEFAULT = "default"
 
 async def agent(call: Invocation) -> Result:
     """Choose an agent for this conversation, or list the available ones."""
-    texts, core = call.texts, call.core
-    if call.words and call.words[0].lower() == DEFAULT:
-        return await _choose_agent(call, "")
-    try:
-        offered: Sequence[AgentInfo] | None = (await core.runtime.management.list_agents()).agents
-    except RuntimeRefused:
-        offered = None
-    except RuntimeProblem:
-        return Result(texts("agents_unreachable"))
     if not call.words:
-        return await _list_agents(call, offered)
-    name = call.words[0].strip("`").lower()
-    fixed = call.profile.get("agent")
-    if fixed and not call.may(Permission.AGENT):
-        return Result(texts("agent_fixed", name=fixed))
+        try:
+            return await _list_agents(call, await _load_agents(call.core))
+        except RuntimeProblem:
+            return Result(call.texts("agents_unreachable"))
+    fixed = "" if call.may(Permission.AGENT) else call.profile.get("agent")
+    found, refusal = await find_agent(call.core, call.texts, call.words[0].strip("`").lower(), fixed)
+    return Result(refusal) if found is None else await _choose_agent(call, found)
+
+
+async def find_agent(core: Core, texts: Texts, name: str, fixed: str) -> tuple[str | None, str]:
+    """Return the agent to choose for a name ("" for the default), or None and why there is none. `fixed` is
+    the agent that the caller may not replace ("" for none).
+    """
+    if name == DEFAULT:
+        return "", ""
+    try:
+        offered = await _load_agents(core)
+    except RuntimeProblem:
+        return None, texts("agents_unreachable")
+    if fixed:
+        return None, texts("agent_fixed", name=fixed)
     # A runtime that lists no agents can't contradict the user.
     found = _find_agent(name, offered) if offered is not None else AgentInfo(name=name)
     if found is None:
-        return Result(_unknown_agent(texts, name, offered or ()))
-    return Result(found.problem) if found.problem else await _choose_agent(call, name)
+        return None, _unknown_agent(texts, name, offered or ())
+    return (None, found.problem) if found.problem else (name, "")
+
+
+async def _load_agents(core: Core) -> Sequence[AgentInfo] | None:
+    """Return the agents, None if the runtime lists none. Raises RuntimeProblem if it is unreachable."""
+    try:
+        return (await core.runtime.management.list_agents()).agents
+    except RuntimeRefused:
+        return None
 
 
 async def _choose_agent(call: Invocation, name: str) -> Result:

@@ -13,6 +13,7 @@ from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.features.agent_management.agents import DEFAULT
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
+from bot.wiring import Core
 
 # The answer must be quick, even if the runtime is busy.
 LISTING_SECONDS = 2.0
@@ -38,10 +39,14 @@ async def models(call: Invocation) -> Result:
 
 async def model(call: Invocation) -> Result:
     """Choose a model for this conversation, reset the choice, or show it."""
-    texts, core = call.texts, call.core
     if not call.words:
         return await _show_model(call)
-    name = call.words[0].strip("`")
+    found, refusal = await find_model(call.core, call.texts, call.words[0].strip("`"))
+    return Result(refusal) if found is None else await _choose_model(call, found)
+
+
+async def find_model(core: Core, texts: Texts, name: str) -> tuple[str | None, str]:
+    """Return the model to choose for a name ("" for the default), or None and why there is none."""
     back = name.lower() == DEFAULT
     try:
         offered = [one.name for one in (await core.runtime.management.list_models()).models]
@@ -50,14 +55,12 @@ async def model(call: Invocation) -> Result:
         offered = [] if back else [name]
     except RuntimeProblem:
         if not back:
-            return Result(texts("models_unreachable"))
+            return None, texts("models_unreachable")
         offered = []
-    if name in offered:
-        return await _choose_model(call, name)
-    if back:
-        return await _choose_model(call, "")
+    if name in offered or back:
+        return name if name in offered else "", ""
     near = difflib.get_close_matches(name, offered, n=3, cutoff=0.6)
-    return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+    return None, texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark=""))
 
 
 async def _show_model(call: Invocation) -> Result:

@@ -11,7 +11,7 @@ from bot.errors import RuntimeProblem
 from bot.faults import ErasureStep, reach
 from bot.features.privacy.data_export import memory_scopes
 from bot.features.privacy.erasures import record_erasure
-from bot.features.privacy.expired_texts import erase_old_texts, purge_message_history
+from bot.features.privacy.expired_texts import delete_conversation, erase_old_texts, purge_message_history
 from bot.features.privacy.leaving_threads import (
     drop_abandoned_thread,
     has_abandoned_threads,
@@ -19,6 +19,7 @@ from bot.features.privacy.leaving_threads import (
 )
 from bot.features.privacy.person_erasure import ErasureReport, PersonErasure
 from bot.store.audit import Actor
+from bot.store.conversations import ConversationView
 from bot.store.person_data import PersonKey
 from bot.wiring import Core
 
@@ -74,6 +75,15 @@ class DeletionJob:
                     erase_old_texts, account, before, now, core.new_id, core.person_data
                 )
                 more = step.more
+
+    async def delete_conversation(self, view: ConversationView, actor: Actor) -> bool:
+        """Delete a conversation and soon its threads. Return False if a turn is in progress."""
+        core = self._core
+        done = await self._db.transact(
+            delete_conversation, view, actor, self._clock.now(), core.new_id, core.person_data
+        )
+        self._poked.set()
+        return done
 
     async def delete_threads(self) -> bool:
         """Delete abandoned threads; return whether none is left."""

@@ -1,4 +1,5 @@
-"""Texts that are older than the retention of their account, and what is remembered of messages.
+"""Texts that are older than the retention of their account, or in a conversation that somebody deletes, and
+what is remembered of messages.
 
 Rows of turns are not deleted, so that their token usage stays counted.
 """
@@ -11,9 +12,12 @@ from dataclasses import dataclass
 from bot.features.privacy.leaving_threads import leave_thread
 from bot.features.privacy.written_messages import STEP
 from bot.store import Database
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import OPEN, Connection, Statement, sql
+from bot.store.conversations import DELETED, ConversationView
 from bot.store.exchanges import clear_quoted_people
-from bot.store.person_data import PersonData
+from bot.store.person_data import ChatKey, PersonData
+from bot.store.retries import LOCK_CONVERSATION
 from bot.turn import OPEN_STATES, TurnState
 
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
@@ -72,6 +76,14 @@ REPLACE_THREAD = sql(
     decisions = '' WHERE id = :conversation AND thread_id = :thread"""
 )
 
+TURNS_IN = sql("SELECT id, state, thread_id FROM turns WHERE conversation_id = :conversation ORDER BY id")
+DELETE_GRANTS = sql("DELETE FROM tool_grants WHERE conversation_id = :conversation")
+# Leave nothing of a conversation but its row, to which the usage of its turns belongs.
+RETIRE_CONVERSATION = sql(
+    """UPDATE conversations SET chat = :chat, owner = '', title = '', model = '', agent = '', question = '',
+    askers = '', decisions = '', quoted_people = '' WHERE id = :conversation"""
+)
+
 
 def load_mark(connection: Connection, account: str) -> int:
     """Return the last turn of an account whose texts were deleted."""
@@ -113,6 +125,38 @@ def erase_old_texts(
             _leave(connection, conversation, row.thread_id, new_id(), now)
     connection.execute(SET_MARK, {"account": account, "turn": upto})
     return RetentionStep(upto, not stopped and upto < newest)
+
+
+def delete_conversation(
+    connection: Connection,
+    view: ConversationView,
+    actor: Actor,
+    now: float,
+    new_id: Callable[[], str],
+    data: Sequence[PersonData],
+) -> bool:
+    """Delete the texts of a conversation, its schedules and granted tools, and queue its threads for
+    deletion. Its row belongs to nobody any more. Return False if a turn is in progress.
+    """
+    here = {"conversation": view.id}
+    connection.execute(LOCK_CONVERSATION, here)
+    turns = connection.execute(TURNS_IN, here).all()
+    if any(TurnState(row.state) in OPEN_STATES for row in turns):
+        return False
+    for start in range(0, len(turns), STEP):
+        chunk = [row.id for row in turns[start : start + STEP]]
+        for one in data:
+            one.delete_turns(connection, chunk)
+        for statement in DELETE_TEXTS:
+            connection.execute(statement, {"turns": chunk})
+    for thread in sorted({row.thread_id for row in turns if row.thread_id}):
+        _leave(connection, view.id, thread, new_id(), now)
+    for one in data:
+        one.delete_chat(connection, ChatKey(view.key.account, view.key.chat))
+    connection.execute(DELETE_GRANTS, here)
+    connection.execute(RETIRE_CONVERSATION, {**here, "chat": f"{DELETED}{view.id}"})
+    record_event(connection, actor, AuditEvent("conversation deleted", f"conversation {view.id}"), now)
+    return True
 
 
 def _leave(connection: Connection, conversation: int, thread: str, fresh: str, now: float) -> None:

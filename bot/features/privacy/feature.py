@@ -15,7 +15,7 @@ FEATURE = Feature(
     "privacy",
     parts=(DeletionJob, lambda core: AuditSealer(core.db, core.clock, core.home)),
     commands=(DATA, AUDIT),
-    routers=(routes.router, audit_routes.router),
+    routers=(routes.router, routes.conversations, audit_routes.router),
     jobs={
         "forgetting": lambda core: core.part(DeletionJob).run(),
         "housekeeping": lambda core: core.part(DeletionJob).run_purge(),

@@ -1,23 +1,30 @@
-"""Routes to export and erase a person's data."""
+"""Routes to export and erase a person's data, and to delete a conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response
 
 from bot.access import Role
 from bot.features.privacy.data_export import export_person
 from bot.features.privacy.deletion_job import DeletionJob
 from bot.features.privacy.erasures import find_last_erasure
 from bot.features.privacy.schemas import ErasureResult, ErasureState
+from bot.server.api import local_chats, presenters
 from bot.server.api.auth import By, Principal, audit_actor, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.people_in_reach import parse_person
+from bot.server.api.sse import Subscriptions
 
 router = APIRouter(prefix="/api/people", tags=["people"])
+conversations = APIRouter(prefix="/api/conversations", tags=["conversations"])
+STOP_POLLS, STOP_EVERY = 50, 0.1
+"""Number of looks at a run that has to stop, and seconds between them."""
+Id = Annotated[int, Path(ge=1, lt=2**53)]
 Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]
 
 
@@ -70,6 +77,28 @@ async def get_erasure(target: Whom, services: Services, by: By) -> ErasureState:
         erased=last.counts,
         backups=backups,
     )
+
+
+@conversations.delete("/{conversation}", status_code=204)
+@open_to(Role.MEMBER)
+async def delete_conversation(conversation: Id, request: Request, services: Services, by: By) -> None:
+    """Delete a conversation of the web console or the terminal with its messages, answers, files, agent
+    threads and schedules; a run is stopped first. Its usage stays counted. 409: it is on another platform,
+    or the run does not stop.
+    """
+    of = await local_chats.changeable_conversation(services, by, conversation)
+    if presenters.local_adapter(services, of.key.account) is None:
+        raise HTTPException(409, f"This conversation is on {of.platform}. Delete it there.")
+    actor = replace(audit_actor(services, by), account=of.key.account, chat=of.key.chat)
+    for _ in range(STOP_POLLS):
+        if await services.core.part(DeletionJob).delete_conversation(of, actor):
+            break
+        await services.dispatcher.stop(of.id, actor)
+        await services.clock.sleep(STOP_EVERY)
+    else:
+        raise HTTPException(409, "An answer is still in progress. Try again.")
+    feeds: Subscriptions = request.app.state.feeds
+    feeds.changed(of.id)
 
 
 def _named(by: Principal, copies: Sequence[tuple[str, float]]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.store.connection import OPEN, Connection, sql
-from bot.store.person_data import PersonData, PersonKey
+from bot.store.person_data import ChatKey, PersonData, PersonKey
 
 # Reminders repeat texts of the person, and no message of theirs belongs to them.
 DELETE_REMINDERS = sql(
@@ -14,6 +14,7 @@ DELETE_REMINDERS = sql(
     JOIN firings f ON f.turn_id = t.id AND f.turn_id > 0 JOIN schedules s ON s.id = f.schedule_id
     WHERE s.person = :person AND t.state NOT IN {OPEN})"""
 )
+SCHEDULES_IN = sql("SELECT id FROM schedules WHERE account = :account AND chat = :chat")
 SCHEDULES_OF = sql("SELECT id FROM schedules WHERE person = :person")
 DELETE_SCHEDULES = [
     sql("DELETE FROM firings WHERE schedule_id IN :ids", "ids"),
@@ -38,9 +39,12 @@ class ScheduleData(PersonData):
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DELETE_REMINDERS, {"person": str(person)})
         ids = [row[0] for row in connection.execute(SCHEDULES_OF, {"person": str(person)}).all()]
-        for statement in DELETE_SCHEDULES if ids else ():
-            connection.execute(statement, {"ids": ids})
+        _delete_schedules(connection, ids)
         return {"schedules": len(ids)}
+
+    def delete_chat(self, connection: Connection, chat: ChatKey) -> None:
+        here = {"account": chat.account, "chat": chat.chat}
+        _delete_schedules(connection, [row[0] for row in connection.execute(SCHEDULES_IN, here).all()])
 
     def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:
         rows = connection.execute(LIST_SCHEDULES_OF, {"person": str(person)}).all()
@@ -48,3 +52,8 @@ class ScheduleData(PersonData):
 
     def delete_turns(self, connection: Connection, turns: Sequence[int]) -> None:
         connection.execute(DELETE_RUNS, {"turns": turns})
+
+
+def _delete_schedules(connection: Connection, ids: Sequence[int]) -> None:
+    for statement in DELETE_SCHEDULES if ids else ():
+        connection.execute(statement, {"ids": ids})

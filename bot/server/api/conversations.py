@@ -36,6 +36,7 @@ from bot.server.api.request_guard import FILES_PER_FORM
 from bot.server.api.sessions import LinkSessions
 from bot.server.api.sse import ConversationFeed, FeedEvent, encode_events
 from bot.store import conversations
+from bot.store.audit import AuditEvent
 from bot.store.read_models import list_turns
 from bot.turn import INCIDENT_EVENT, SCHEDULED_EVENT
 
@@ -220,7 +221,7 @@ async def rename_conversation(
     """Set the title, as `/title` does. Admins can do that in every conversation of their accounts."""
     of = await local_chats.changeable_conversation(services, by, conversation)
     await services.db.transact(conversations.set_title, of.id, " ".join(body.title.split()))
-    await local_chats.record_change(services, by, of, "command", "/title")
+    await local_chats.record_change(services, by, of, AuditEvent("command", "/title"))
     return await get_conversation(conversation, services, by)
 
 
@@ -295,7 +296,7 @@ async def watch_conversation(
 
     async def allowed() -> bool:
         now = await known.refresh_caller(by)
-        return now is not None and local_chats.may_read(services, now, of)
+        return now is not None and await local_chats.find_visible(services, now, of.id) is not None
 
     feed = ConversationFeed(services, request.app.state.feeds, of, by, allowed)
     return EventStream(

@@ -62,7 +62,8 @@ def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool
 async def find_visible(services: ApiServices, by: Principal, conversation_id: int) -> ConversationView | None:
     """Load a conversation if the caller may see it: their own, or for admins any on their account."""
     found = await services.db.transact(load_conversation, conversation_id)
-    return found if found is not None and may_read(services, by, found) else None
+    visible = found is not None and not found.is_deleted and may_read(services, by, found)
+    return found if visible else None
 
 
 async def visible_conversation(
@@ -84,12 +85,9 @@ async def changeable_conversation(
     return found
 
 
-async def record_change(
-    services: ApiServices, by: Principal, of: ConversationView, action: str, subject: str
-) -> None:
+async def record_change(services: ApiServices, by: Principal, of: ConversationView, deed: AuditEvent) -> None:
     """Record that the caller changed a conversation."""
     actor = replace(audit_actor(services, by), account=of.key.account, chat=of.key.chat)
-    deed = AuditEvent(action, subject, f"conversation {of.id}")
     await services.db.transact(record_event, actor, deed, services.clock.now())
 
 
@@ -100,8 +98,8 @@ async def visible_turn(
     stored = await services.db.transact(load_turn, turn_id)
     if stored is None:
         raise not_found("turn")
-    of = await services.db.transact(load_conversation, stored.turn.conversation)
-    if of is None or not may_read(services, by, of):
+    of = await find_visible(services, by, stored.turn.conversation)
+    if of is None:
         raise not_found("turn")
     found = await services.db.transact(list_turns, of.id, before=turn_id + 1, limit=1)
     return of, found[0]

@@ -29,9 +29,9 @@ REPAIRED_BY_MODEL = frozenset(
 )
 """Categories of provider failures (`agent.models.failure_texts`) that another model or its setup avoids."""
 OTHER_REMEDIES = (
-    schemas.Remedy(kind="new", reason="context"),
-    schemas.Remedy(kind="agent", reason="ProfileUnknown"),
-    *(schemas.Remedy(kind="none", reason=one) for one in ("content_filter", "deleted", "expired")),
+    schemas.TurnRemedy(kind="new", reason="context"),
+    schemas.TurnRemedy(kind="agent", reason="ProfileUnknown"),
+    *(schemas.TurnRemedy(kind="none", reason=one) for one in ("content_filter", "deleted", "expired")),
 )
 
 # A text is rendered once for all of its subscribers.
@@ -145,18 +145,18 @@ async def _present_turn(
     )
 
 
-def find_remedy(view: TurnView) -> schemas.Remedy | None:
+def find_remedy(view: TurnView) -> schemas.TurnRemedy | None:
     """Return what may help after a turn failed or could not be delivered, None for any other turn."""
     if any(part.state is PartState.UNDELIVERED for part in view.parts):
-        return schemas.Remedy(kind="account", reason="undelivered")
+        return schemas.TurnRemedy(kind="account", reason="undelivered")
     if view.state not in (TurnState.FAILED, TurnState.EXPIRED):
         return None
     error, _, category = view.error.partition(":")
     reason = category or error
     if reason in REPAIRED_BY_MODEL:
-        return schemas.Remedy(kind="model", reason=reason)
-    others: Mapping[str, schemas.Remedy] = {one.reason: one for one in OTHER_REMEDIES}
-    return others.get(reason) or schemas.Remedy(kind="retry", reason=reason)
+        return schemas.TurnRemedy(kind="model", reason=reason)
+    others: Mapping[str, schemas.TurnRemedy] = {one.reason: one for one in OTHER_REMEDIES}
+    return others.get(reason) or schemas.TurnRemedy(kind="retry", reason=reason)
 
 
 def is_growing(view: TurnView) -> bool:

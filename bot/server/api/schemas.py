@@ -226,7 +226,7 @@ class ToolCallEntry(ApiModel):
     title: str
 
 
-class Remedy(ApiModel):
+class TurnRemedy(ApiModel):
     """What may help after a failure: try again, choose or repair the `model`, choose another `agent`, start a
     `new` agent thread, see to the `account` of the chat, or nothing. `reason` is the category of the failure,
     such as auth, quota, overloaded, context or runtime.
@@ -267,7 +267,7 @@ class TurnInfo(ApiModel):
     platform: str
     place: str
     rating: int
-    remedy: Remedy | None
+    remedy: TurnRemedy | None
     editable: bool
 
 
