@@ -4,8 +4,6 @@ import { element, widgets } from "./dom.js";
 
 const LONGEST = 5000; // characters
 const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
-// KaTeX 0.19 gives the MathML of these an inline style, which the page's policy refuses.
-const STYLED = /\\(?:fcolorbox|pmb)(?![A-Za-z])/;
 let library = null;
 let loading = null;
 
@@ -21,6 +19,23 @@ function loadStyles() {
     link.onload = link.onerror = resolve;
     document.head.append(link);
   });
+}
+
+/**
+ * Run KaTeX 0.19 with style attributes turned into styles, which the page's policy allows: it sets the attribute on
+ * the pictures of accents and large brackets.
+ */
+function withoutStyleAttributes(run) {
+  const { setAttribute } = Element.prototype;
+  Element.prototype.setAttribute = function set(name, value) {
+    if (name === "style" && "style" in this) /** @type {any} */ (this).style.cssText = value;
+    else setAttribute.call(this, name, value);
+  };
+  try {
+    run();
+  } finally {
+    Element.prototype.setAttribute = setAttribute;
+  }
 }
 
 /** Return a formula without its delimiters. */
@@ -52,10 +67,10 @@ export class Formula {
   }
 
   draw(katex) {
-    const output = STYLED.test(this.source) ? "html" : "htmlAndMathml";
     const drawn = document.createElement("span");
     try {
-      katex.render(inner(this.source), drawn, { ...OPTIONS, displayMode: this.isDisplay, output });
+      const options = { ...OPTIONS, displayMode: this.isDisplay };
+      withoutStyleAttributes(() => katex.render(inner(this.source), drawn, options));
     } catch (error) {
       if (!(error instanceof katex.ParseError) && !(error instanceof RangeError)) throw error;
       this.node.classList.add("invalid");

@@ -62,7 +62,8 @@ export function findOpaque(text) {
 export function findHalf(text) {
   const shift = Math.max(0, text.length - LONGEST_HALF);
   const found = HINT.test(text) ? HALF_FORMULA.exec(text.slice(shift)) : null;
-  return found && !(found.groups.short && WORDS.test(found.groups.short)) ? found.index + shift : -1;
+  const prose = found?.groups.short?.replace(/\\[A-Za-z]+/g, "");
+  return found && !(prose && WORDS.test(prose)) ? found.index + shift : -1;
 }
 
 /** Tells which emphasis is open at ascending positions, by counting its delimiters. */

@@ -90,6 +90,20 @@ function opaque(state, silent) {
   return true;
 }
 
+/** Read `[1][2]` as two citations if both are defined, as models mean it; in CommonMark it is one link. */
+function citation(state, silent) {
+  const found = /^\[(\d{1,3})\](?=\[(\d{1,3})\])/.exec(state.src.slice(state.pos, state.pos + 10));
+  const target = found && state.env.references[found[1]];
+  if (!target || !state.env.references[found[2]] || state.linkLevel) return false;
+  if (!silent) {
+    state.push("link_open", "a", 1).attrs = [["href", target.href]];
+    state.push("text", "", 0).content = found[1];
+    state.push("link_close", "a", -1);
+  }
+  state.pos += found[0].length;
+  return true;
+}
+
 /** Finish the inline tokens of a block: links, images, tags, and the box of a task. */
 function finishInline(token, previous) {
   balance(token.children);
@@ -173,6 +187,7 @@ addHtml(md);
 md.inline.State = State;
 md.inline.ruler.at("text", text);
 md.inline.ruler.before("text", "opaque", opaque);
+md.inline.ruler.before("link", "citation", citation);
 md.inline.ruler.disable(["linkify", "footnote_inline"]);
 md.block.ruler.at("blockquote", bounded("blockquote"), { alt: TERMINATES });
 md.block.ruler.at("list", bounded("list"), { alt: TERMINATES.slice(0, 3) });
@@ -210,7 +225,7 @@ export function renderBlocks(tokens, env) {
   }
   const shown = [];
   for (const group of groups) {
-    if (group[0].type === "footnote_reference_open") env.texts[group[0].meta.label] = group.slice(1, -1);
+    if (group[0].type === "footnote_reference_open") env.texts[`:${group[0].meta.label}`] = group.slice(1, -1);
     else if (group[0].type !== "reference_definition") shown.push(group);
   }
   env.last = tokens.findLast(({ type }) => type === "inline")?.content ?? "";
@@ -222,7 +237,7 @@ export function renderNotes(env, id) {
   const items = [];
   // The list may grow while the text of a footnote is rendered.
   for (let number = 0; number < env.footnotes.list.length; number += 1) {
-    const tokens = env.texts[env.footnotes.list[number].label] ?? [];
+    const tokens = env.texts[`:${env.footnotes.list[number].label}`] ?? [];
     items.push(`<li id="${id}-note-${number + 1}" dir="auto">${render(tokens, env)}</li>`);
   }
   return items.length ? `<section class="notes"><ol>${items.join("")}</ol></section>` : "";

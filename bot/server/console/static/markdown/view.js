@@ -154,6 +154,7 @@ function enhance(root, t) {
     node.parentElement.closest("li")?.classList.add("task-item");
     node.replaceWith(box);
   }
+  for (const node of root.querySelectorAll("a:not([href])")) node.replaceWith(...node.childNodes);
   for (const node of root.querySelectorAll("a")) openElsewhere(node, t);
   addNotes(root, t);
 }
@@ -166,7 +167,7 @@ function codeNode(code, t) {
 
 function openElsewhere(link, t) {
   const href = link.getAttribute("href");
-  if (!href || href.startsWith("#")) return;
+  if (href.startsWith("#")) return;
   Object.assign(link, { target: "_blank", rel: "noopener noreferrer nofollow", referrerPolicy: "no-referrer" });
   if (!link.classList.contains("image")) return;
   // The policy of the page loads no foreign picture, so a click opens it in a tab of its own.
