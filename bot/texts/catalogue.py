@@ -69,6 +69,10 @@ class Texts:
         skill = f"cmd_{usage.partition(' ')[0]}" not in _DEFAULT
         return self._find_commands().render(usage, private=self._private, thread=self._thread, skill=skill)
 
+    def has(self, key: str) -> bool:
+        """Return whether there is a text with this key."""
+        return key in _DEFAULT
+
     def kind(self, name: str) -> str:
         """Return the name of a platform's message type, such as `video_note`, in this language."""
         return self.label("kind", name).replace("_", " ")

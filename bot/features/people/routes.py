@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -29,10 +29,10 @@ from bot.server.api.auth import (
 )
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
+from bot.server.api.display_names import name_entries
 from bot.server.api.errors import not_found
 from bot.server.api.people_in_reach import erasable_person
 from bot.store.audit import AuditEvent, record_event
-from bot.store.names import load_names
 from bot.store.people import (
     PairingRequest,
     RoleGrant,
@@ -87,7 +87,7 @@ async def get_access(
     configured = [
         one for one in _configured_roles(rules, own) if shown is None or one.entry.partition(":")[0] in shown
     ]
-    names = await _name_entries(
+    names = await name_entries(
         services, {one.entry for one in configured} | {one.entry for one in grants[:limit]}
     )
     return schemas.Access(
@@ -175,23 +175,6 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
             )
             reason = f"config.yaml gives {who} the role {configured.name.lower()}{place}; change it there"
             raise HTTPException(409, reason)
-
-
-async def _name_entries(services: ApiServices, entries: Collection[str]) -> dict[str, str]:
-    """Return the known names of the people and groups in access entries."""
-    accounts = {name: platform for name, (platform, _) in services.core.accounts.states().items()}
-    people: dict[str, str] = {}
-    for entry in entries:
-        scope, _, id_ = entry.partition(":")
-        people[entry] = f"{accounts.get(scope, scope)}:{id_}"
-    names, titles = await services.db.transact(load_names, people.values())
-    known = {entry: names.get(person, "") for entry, person in people.items()}
-    chats = {
-        f"{scope}:{chat}": title
-        for (account, chat), title in titles.items()
-        for scope in (account, accounts.get(account, ""))
-    }
-    return {entry: name or chats.get(entry, "") for entry, name in known.items()}
 
 
 def _configured_roles(rules: AccessConfig, own: Sequence[AccountView]) -> list[schemas.ConfiguredRole]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from bot.access import Permission
-from bot.features.privacy.schemas import Audit
-from bot.server.api.auth import By, accounts_with, requires
-from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services, parse_cursor
-from bot.store.audit import list_audit_entries
+from bot.features.privacy.schemas import Audit, AuditEntryInfo
+from bot.server.api.auth import By, Principal, accounts_with, requires
+from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
+from bot.server.api.display_names import name_entries, name_person, name_place, texts_of
+from bot.store.audit import AuditEntry, list_audit_entries
+from bot.store.open_work import load_conversations
 
+CONVERSATION = re.compile(r"conversation (\d{1,15})")
 router = APIRouter(prefix="/api", tags=["access"])
 Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
 
@@ -25,4 +30,32 @@ async def list_audit_events(
     accounts = accounts_with(services, by, Permission.AUDIT)
     found = await services.db.transact(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return Audit(entries=found, next=next_cursor)
+    return Audit(entries=await _describe(services, by, found), next=next_cursor)
+
+
+async def _describe(
+    services: ApiServices, by: Principal, found: Sequence[AuditEntry]
+) -> list[AuditEntryInfo]:
+    """Return events in the API format, with sentences that name people and chats."""
+    texts = texts_of(services, by)
+    subjects = {one.deed.subject: CONVERSATION.fullmatch(one.deed.subject) for one in found}
+    numbers = {subject: int(match[1]) for subject, match in subjects.items() if match}
+    opened = await services.db.transact(load_conversations, numbers.values())
+    asked = {one.person for one in found} | {subject for subject in subjects if ":" in subject}
+    names = await name_entries(services, asked)
+    names |= {
+        subject: texts("sentence_conversation", place=name_place(services, by, opened[number]))
+        for subject, number in numbers.items()
+        if number in opened
+    }
+
+    def describe(one: AuditEntry) -> str:
+        deed, key = one.deed, f"sentence_{one.deed.action.replace(' ', '_')}"
+        who = name_person(services, texts, one.person, one.name or names.get(one.person, ""))
+        action, subject = texts.label("action", deed.action), names.get(deed.subject) or deed.subject
+        if not texts.has(key):
+            rest = " ".join(filter(None, (subject, deed.detail)))
+            return texts("sentence_other", who=who, action=action, rest=rest).strip(" ：:")
+        return texts(key, who=who, subject=subject, detail=deed.detail)
+
+    return [AuditEntryInfo.model_validate(one).model_copy(update={"text": describe(one)}) for one in found]

@@ -37,7 +37,7 @@ class ErasureState(ApiModel):
 
 
 class AuditEntryInfo(ApiModel):
-    """An audit event: the person, their action, its subject and details."""
+    """An audit event: the person, their action, its subject and details; `text` is a sentence about it."""
 
     id: int
     at: float
@@ -48,6 +48,7 @@ class AuditEntryInfo(ApiModel):
     action: str = Field(validation_alias=AliasPath("deed", "action"))
     subject: str = Field(validation_alias=AliasPath("deed", "subject"))
     detail: str = Field(validation_alias=AliasPath("deed", "detail"))
+    text: str = ""
 
 
 class Audit(ApiModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from bot.server.api.auth import LOCAL, By, Principal, accounts_with, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Services
 from bot.store.connection import Connection
 from bot.store.conversations import ConversationView
-from bot.store.names import list_known_people, list_places, load_person_names
+from bot.store.names import list_known_people, list_places, load_names, load_person_names
 from bot.texts import Texts
 
 router = APIRouter(prefix="/api/names", tags=["access"])
@@ -69,6 +70,23 @@ def name_person(services: ApiServices, texts: Texts, person: str, name: str = ""
     if platform in LOCAL and id_ == OWNER:
         return texts("person_here")
     return texts("person_unknown", app=platform_title(services, texts, "", platform))
+
+
+async def name_entries(services: ApiServices, entries: Collection[str]) -> dict[str, str]:
+    """Return the known names of the people and groups in access entries."""
+    accounts = {name: platform for name, (platform, _) in services.core.accounts.states().items()}
+    people: dict[str, str] = {}
+    for entry in entries:
+        scope, _, id_ = entry.partition(":")
+        people[entry] = f"{accounts.get(scope, scope)}:{id_}"
+    names, titles = await services.db.transact(load_names, people.values())
+    known = {entry: names.get(person, "") for entry, person in people.items()}
+    chats = {
+        f"{scope}:{chat}": title
+        for (account, chat), title in titles.items()
+        for scope in (account, accounts.get(account, ""))
+    }
+    return {entry: name or chats.get(entry, "") for entry, name in known.items()}
 
 
 Search = Annotated[str, Query(max_length=100, description="Part of a name; omit it to list all.")]
