@@ -67,7 +67,7 @@ def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessag
     script = ["python3", f"{SKILL}/scripts/chart.py", path, "--title", title, "--out", PICTURE]
     script += [part for name, value in options.items() for part in (f"--{name}", value)]
     command = " ".join(map(shlex.quote, script))
-    return GuideReply("", [("bash", {"command": command, "description": say(language, "suggest_chart")})])
+    return GuideReply("", [("bash", {"command": command, "description": say(language, "draw")})])
 
 
 def finish_chart(language: str, messages: Sequence[BaseMessage]) -> GuideReply:
