@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -94,7 +92,8 @@ def choose_columns(text: str) -> dict[str, str] | None:
     """Return the options of the chart for a table's first lines; None if no column has numbers."""
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if len(row) > 1]
+    # A row with the delimiter in quotes has another length, and is left out.
+    rows = [[cell.strip(' "') for cell in line.split(delimiter)] for line in text.splitlines() if line]
     if len(rows) < 2:
         return None
     names, body = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]

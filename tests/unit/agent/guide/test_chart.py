@@ -17,6 +17,7 @@ TOOLS = frozenset({"bash", "read_file", "write_file", "present_files"})
         (load_wording()["sample"], {"kind": "bar", "x": "team", "y": "tickets"}),
         ("month;sales\n2026-01;3,5\n2026-02;4\n", {"kind": "line", "x": "month", "y": "sales"}),
         ("name\tage\nAnn\t3\nBob\t\n", {"kind": "bar", "x": "name", "y": "age"}),
+        ('"team",n\n"a, b",1\n"c",2\n', {"kind": "bar", "x": "team", "y": "n"}),
         ("a,b\nx,y\n", None),
         ("a,b\n1,2\n", None),
         ("a\n1\n", None),

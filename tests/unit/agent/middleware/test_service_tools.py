@@ -164,7 +164,7 @@ async def test_a_schedule_is_proposed_by_the_service() -> None:
         "text": "Post your update",
         "kind": "message",
     }
-    left_out = {"every": "", "start": "", "until": "", "zone": "", "number": 0}
+    left_out = {"every": "", "start": "", "until": "", "zone": "", "number": 0, "words": ""}
     model, graph = build(calls(SCHEDULE, "c1", **given), says("Here is a preview."))
     [asked] = (await say(graph, "remind us", run(SCHEDULE)))["__interrupt__"]
     assert asked.value == {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": {**given, **left_out}}

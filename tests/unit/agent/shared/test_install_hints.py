@@ -17,7 +17,7 @@ pytestmark = pytest.mark.may_block
 
 
 def test_in_a_clone_make_does_it() -> None:
-    assert (START, STOP, GET_LOCAL_MODEL) == ("make run", "make stop", "Run `make install`")
+    assert (START, STOP, GET_LOCAL_MODEL) == ("make run", "make stop", "Run `make install-toy-model`")
 
 
 def test_installed_packages_have_no_make(tmp_path: Path) -> None:
