@@ -17,6 +17,7 @@ from agent.core.schemas import RequestModel, SuggestionList
 from agent.memory.exchange import select_memorable, to_queued_messages
 from agent.models.calls import internal_config
 from agent.models.errors import describe_error
+from agent.models.guide_spec import CLASS as GUIDE
 from agent.models.resolve import build_model
 from agent.shared.reasoning_text import strip_reasoning
 
@@ -64,13 +65,13 @@ class SuggestionService:
         self._source, self._make_model = source, make_model
 
     async def suggest(self, messages: Sequence[BaseMessage], wanted: SuggestionsBody) -> SuggestionList:
-        """Suggest follow-ups for a conversation; none for an empty one.
+        """Suggest follow-ups for a conversation; none for an empty one, and none by the guide.
 
         Raises ModelUnknown, ModelCallFailed or ConfigErrors.
         """
         spec = (await self._source.catalog()).pick(wanted.model_name)
         shown = [one for one in to_queued_messages(select_memorable(messages)) if one.text][-SHOWN_MESSAGES:]
-        if not shown:
+        if not shown or spec.use == GUIDE:
             return SuggestionList(suggestions=[])
         material = json.dumps([{"who": one.role, "text": one.text} for one in shown], ensure_ascii=False)
         asked = [SystemMessage(TASK.format(count=wanted.n)), HumanMessage(material)]

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from langchain_core.messages import HumanMessage, SystemMessage
 
+from agent.errors import ModelUnavailable
+from agent.guide.model import GuideChatModel
 from agent.guide.wording import load_wording
 from agent.models.providers import PROVIDERS
 from tests.platforms.web.serving import World, world
@@ -113,3 +116,12 @@ async def test_the_documentation_is_searched_and_read(service: World) -> None:
         assert (await get(f"/api/docs/{missing}")).status_code == 404, missing
     assert (await get("/api/docs", params={"q": "x" * 201})).status_code == 422
     assert (await get("/api/docs", params={"q": '" OR * NEAR( '})).status_code == 200
+
+
+async def test_it_writes_no_summaries_and_no_suggestions(service: World) -> None:
+    body = {"messages": [{"role": "user", "content": "What is a skill?"}]}
+    suggested = await service.http.post("/api/threads/t1/suggestions", json=body)
+    assert (suggested.status_code, suggested.json()) == (200, {"suggestions": []})
+    with pytest.raises(ModelUnavailable, match="Connect a model"):
+        await GuideChatModel().ainvoke([SystemMessage("Summarize this."), HumanMessage("…")])
+    assert (await GuideChatModel().ainvoke([HumanMessage("Reply with the word OK.")])).text
