@@ -6,19 +6,20 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent.config.errors import ConfigErrors, UnsetVariable
+from agent.config.errors import ConfigErrors, UnsetVariable, one_error
 from agent.shared.install_hints import START
 from bot.app.home import find_home, find_service
 from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
-from bot.config.add import MODE
-from bot.config.loader import load_file, load_server
+from bot.config.changes import Change, ConfigDraft, apply_change
+from bot.config.loader import load_server
 from bot.config.models import ServerConfig
+from bot.config.versions import ConfigChanged, ConfigFile
 from bot.errors import StartError
 
 if TYPE_CHECKING:
@@ -43,20 +44,25 @@ def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConf
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
-def load_draft(text: str, path: Path) -> LoadedConfig | None:
-    """Load the text as a configuration file. Return None if its only errors are unset variables. Raises
-    ConfigErrors.
-    """
-    with TemporaryDirectory(prefix="roebot-config-") as folder:
-        draft = Path(folder) / path.name
-        draft.touch(mode=MODE)
-        draft.write_text(text, encoding="utf-8")
-        try:
-            return load_file(draft, os.environ, Path(folder))
-        except ConfigErrors as errors:
-            if not all(isinstance(error, UnsetVariable) for error in errors.errors):
-                raise
+def check_draft(file: ConfigFile, draft: ConfigDraft) -> LoadedConfig | None:
+    """Check a draft. Return None if its only errors are unset variables. Raises ConfigErrors."""
+    try:
+        return file.check(draft)
+    except ConfigErrors as errors:
+        if not all(isinstance(error, UnsetVariable) for error in errors.errors):
+            raise
     return None
+
+
+def save_changes(file: ConfigFile, changes: Iterable[Change], draft: ConfigDraft) -> None:
+    """Apply changes to a draft, check it and save it. Raises ConfigErrors before anything is written."""
+    for change in changes:
+        apply_change(change, draft)
+    check_draft(file, draft)
+    try:
+        file.save(draft, draft.version, time.time())
+    except ConfigChanged:
+        raise one_error(str(file.path), "has changed meanwhile; run the command again") from None
 
 
 def server_config(explicit: Path | None, home: Path) -> ServerConfig:

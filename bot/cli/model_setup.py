@@ -40,7 +40,7 @@ def list_model_offers() -> Sequence[Mapping[str, Any]]:
 
 
 def check_model(entry: Mapping[str, Any], *, probe: bool) -> ModelCheck:
-    """List the provider's models, and send the entry's model a test prompt if `probe`. Blocking."""
+    """List the provider's models or, with `probe`, send the entry's model a test prompt. Blocking."""
     asked = orjson.dumps({"entry": dict(entry), "probe": probe})
     try:
         found = orjson.loads(_run(CHECK_MODULE, asked, CHECK_SECONDS))

@@ -95,7 +95,8 @@ class ConfigFile:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.home, self._folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self._folder / LOCK).touch(mode=PRIVATE_MODE)
         with (self._folder / LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -47,7 +47,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_model_anyway": "Use it anyway?",
     # The end
     "setup_added": "Added the account {name} to {file}.",
-    "setup_private": "It contains a secret, so only you can read it.",
+    "setup_private": "Secrets are in {file}, which only you can read.",
     "setup_model": "Model: {label}",
     "setup_other_file": "The service at {url} uses {file}. Stop it, then start it with this file.",
     "setup_reload": "The service at {url} applies the change within seconds.",

@@ -47,7 +47,7 @@ CHINESE_SETUP: Mapping[str, str] = {
     "setup_model_anyway": "仍要使用吗？",
     # The end
     "setup_added": "已将账号 {name} 写入 {file}。",
-    "setup_private": "其中包含密钥，因此只有你能读取该文件。",
+    "setup_private": "密钥保存在 {file} 中，只有你能读取该文件。",
     "setup_model": "模型：{label}",
     "setup_other_file": "{url} 的服务使用的是 {file}。请先停止它，再用本文件启动。",
     "setup_reload": "{url} 的服务会在几秒内应用更改。",

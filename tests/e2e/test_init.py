@@ -19,6 +19,7 @@ from llmock.pytest_plugin import LLMock
 
 from agent.catalog.source import configured_catalog
 from agent.config.models import AgentConfig
+from agent.config.secrets_file import read_secrets
 from bot.app.home import write_service_file
 from bot.cli.connect_probe import probe
 from bot.config.loader import load_file
@@ -81,11 +82,13 @@ async def test_a_typed_token_is_written_and_not_shown(tmp_path: Path, emulator: 
     text = (tmp_path / "config.yaml").read_text()
     assert "# mine" in text
     data = yaml.safe_load(text)
-    assert data["channels"]["team"]["bot_token"] == emulator.token
+    assert data["channels"]["team"]["bot_token"] == "$TEAM_BOT_TOKEN"
+    assert read_secrets(tmp_path / "config.yaml") == {"TEAM_BOT_TOKEN": emulator.token}
     assert data["channels"]["team"]["platform"] == "telegram"
     assert "access" not in data
     assert "`/pair CODE owner` in the web console" in done.stdout
-    assert (tmp_path / "config.yaml").stat().st_mode & 0o777 == 0o600, "there is a secret in it now"
+    assert (tmp_path / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert "secrets.env, which only you can read." in done.stdout
 
 
 async def test_a_file_without_a_secret_keeps_its_mode(tmp_path: Path, emulator: TelegramEmulator) -> None:
@@ -241,7 +244,8 @@ async def test_a_model_with_a_key_of_ones_own(
         assert key not in shell.text
     [model] = yaml.safe_load((tmp_path / "config.yaml").read_text())["models"]
     assert model["name"] == "openai"
-    assert model["api_key"] == key
+    assert model["api_key"] == "$OPENAI_API_KEY"
+    assert read_secrets(tmp_path / "config.yaml")["OPENAI_API_KEY"] == key
     assert load_file(tmp_path / "config.yaml", {}, tmp_path).config.models[0].name == "openai"
 
 
@@ -339,7 +343,8 @@ async def test_after_a_refused_token_it_is_asked_once_more(
         assert await shell.ends() == 0
         assert "AAwrong" not in shell.text
     data = yaml.safe_load((tmp_path / "config.yaml").read_text())
-    assert data["channels"]["telegram"]["bot_token"] == emulator.token
+    assert data["channels"]["telegram"]["bot_token"] == "$TELEGRAM_BOT_TOKEN"
+    assert read_secrets(tmp_path / "config.yaml") == {"TELEGRAM_BOT_TOKEN": emulator.token}
 
 
 async def test_a_value_of_the_wrong_form_is_said_plainly(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 import yaml
 from llmock.pytest_plugin import LLMock
 
+from agent.config.secrets_file import secrets_path
 from bot.app.accounts import load_manifest
 from bot.config.platforms import known_platforms
 from bot.texts import Texts, texts_for
@@ -209,8 +210,10 @@ def check_file(way: Way, path: Path, emulator: Any, shown: str) -> None:
         if key and key != "app_id":
             assert credential(emulator, key) not in shown
     text = path.read_text()
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert "sk-emulated" not in text
+    secrets = secrets_path(path)
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert not any(credential(emulator, key) in text for _, key in values(way) if key and key != "app_id")
+    assert "sk-emulated" not in text + secrets.read_text()
     data = yaml.safe_load(text)
     assert "locale" not in data["channels"][way.account], "people's apps tell their own language"
     *others, owner = data["access"]["owners"]

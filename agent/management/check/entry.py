@@ -1,8 +1,9 @@
 """Checks a model that is not configured yet and exits: `python -m agent.management.check.entry`.
 
 Standard input is one JSON object: `entry`, the item for `models` with its plain key, and `probe`, whether the
-model gets a test prompt. Standard output gets one: `models`, the provider's list (null if there is none),
-`problem`, why there is none, and `answer`, an `agent.core.schemas.ModelProbe` or null.
+model gets a test prompt instead of being listed. Standard output gets one: `models`, the provider's list
+(null if there is none), `problem`, why there is none, and `answer`, an `agent.core.schemas.ModelProbe` or
+null.
 """
 
 from __future__ import annotations
@@ -22,17 +23,15 @@ from agent.models.spec import ModelSpec, spec_from_entry
 
 async def check_entry(spec: ModelSpec, *, probe: bool) -> dict[str, Any]:
     """Return the result of the check, as described above."""
-    models, problem, answer = None, "", None
-    try:
-        models = await list_provider_models(spec)
-    except ModelsUnlisted as error:
-        problem = str(error)
     if probe:
         # It imports the providers' packages, which takes seconds.
         from agent.management.check.models import probe_model
 
-        answer = (await probe_model(spec)).model_dump()
-    return {"models": models, "problem": problem, "answer": answer}
+        return {"models": None, "problem": "", "answer": (await probe_model(spec)).model_dump()}
+    try:
+        return {"models": await list_provider_models(spec), "problem": "", "answer": None}
+    except ModelsUnlisted as error:
+        return {"models": None, "problem": str(error), "answer": None}
 
 
 def main() -> None:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from agent.config.errors import one_error
 from agent.config.reader import find_config
+from agent.config.secrets_file import secrets_path
 from bot.app.accounts import load_manifest
 from bot.app.home import RunningService, find_service
-from bot.cli.common import home_folder, load_draft, run_loop, shared_options, shell_command
+from bot.cli.common import check_draft, home_folder, run_loop, save_changes, shared_options, shell_command
 from bot.cli.connect_probe import probe, silence_logs
 from bot.cli.init.platform_setup import PlatformSetup
 from bot.cli.init.prompts import Prompts
 from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_owner
 from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
-from bot.config import AccountConfig
+from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME
-from bot.config.add import escaped, load, new_account, save, with_account, with_model, with_owner
+from bot.config.add import new_account
+from bot.config.changes import ConnectAccount, apply_change
 from bot.config.platforms import find_platform, known_platforms
+from bot.config.versions import ConfigFile
 from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StartError
 from bot.platforms.setup import CreatedApp
@@ -37,14 +39,14 @@ LINGER = "loginctl enable-linger"
 
 @dataclass(frozen=True, slots=True)
 class InitArguments:
-    """Arguments of `roebot init`. `path` is the file to write; `home` is None for the default.
+    """Arguments of `roebot init`. `config` is the file to write; `home` is None for the default.
 
     `prompts` asks in the person's language.
     """
 
     platform: str
     name: str
-    path: Path
+    config: ConfigFile
     base_url: str
     file: Path | None
     home: Path | None
@@ -58,12 +60,9 @@ class InitArguments:
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """Answers to write; values in `settings` are written to the file unchanged.
+    """Answers to write. `is_app_created`: the platform created the app, so no steps are left there."""
 
-    `is_app_created`: the platform created the app, so no steps are left there.
-    """
-
-    settings: Mapping[str, str]
+    account: ConnectAccount
     owner: OwnerAnswer
     model: ModelChoice | None
     is_app_created: bool = False
@@ -93,7 +92,9 @@ def _validate_arguments(
 ) -> InitArguments:
     """Validate the arguments before any token is entered."""
     path, texts = _path(file, home_folder(home)), prompts.texts
-    load_draft(load(path), path)
+    config = ConfigFile(path, home_folder(home), os.environ)
+    draft = config.make_draft()
+    check_draft(config, draft)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
     if platform not in known_platforms() or platform in LOCAL_PLATFORMS:
         refused = find_platform(platform)
@@ -103,8 +104,8 @@ def _validate_arguments(
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
         raise StartError(texts("setup_bad_name", name=name))
-    new_account(load(path), str(path), name)
-    return InitArguments(platform, name, path, base_url, file, home, prompts)
+    new_account(draft.text, str(path), name)
+    return InitArguments(platform, name, config, base_url, file, home, prompts)
 
 
 def _path(file: Path | None, home: Path) -> Path:
@@ -125,11 +126,9 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
         setup.print_steps()
     while (found := _try_account(asked, setup.guide.questions, created)) is None:
         pass
-    settings, account, identity = found
+    change, account, identity, loaded = found
     print(asked.texts("setup_identity", identity=identity))
     setup.print_invite(account)
-    text = with_account(load(asked.path), str(asked.path), asked.name, settings)
-    loaded = load_draft(text, asked.path)
     if created is not None and created.owner:
         print(asked.texts("setup_creator", person=created.owner))
         owner = OwnerAnswer(created.owner)
@@ -137,24 +136,30 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
         owner = find_owner(account, identity, setup, asked.prompts)
     ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
     model = choose_model(asked.prompts) if ours else None
-    return InitAnswers(settings, owner, model, is_app_created=created is not None)
+    return InitAnswers(change, owner, model, is_app_created=created is not None)
 
 
 def _try_account(
     asked: InitArguments, questions: Mapping[str, str], created: CreatedApp | None
-) -> tuple[dict[str, str], AccountConfig, str] | None:
-    """Return the accepted settings, the account and the bot's identity, or None to ask again."""
-    settings = {} if asked.name == asked.platform else {"platform": asked.platform}
-    settings |= {"base_url": asked.base_url} if asked.base_url else {}
+) -> tuple[ConnectAccount, AccountConfig, str, LoadedConfig | None] | None:
+    """Return the change, the account, the bot's identity and the new configuration (None: it can't be loaded
+    here), or None to ask again.
+    """
+    change = ConnectAccount(name=asked.name, platform=asked.platform)
+    settings = {"base_url": asked.base_url} if asked.base_url else {}
     if created is not None:
-        settings |= {key: escaped(value) for key, value in created.settings.items()}
+        settings |= created.settings
     else:
-        settings |= _values(asked, settings, questions)
-    account = _account(asked, _resolved(settings))
-    load_draft(with_account(load(asked.path), str(asked.path), asked.name, settings), asked.path)
+        settings |= _values(asked, settings, questions, change.variables)
+    change.settings = {key: SecretStr(value) for key, value in settings.items()}
+    named = {key: os.environ[variable] for key, variable in change.variables.items()}
+    account = _account(asked, {**settings, **named})
+    draft = asked.config.make_draft()
+    apply_change(change, draft)
+    loaded = check_draft(asked.config, draft)
     print("\n" + asked.texts("setup_connecting"), flush=True)
     try:
-        return settings, account, run_loop(probe(account)).identity or asked.name
+        return change, account, run_loop(probe(account)).identity or asked.name, loaded
     except StartError as problem:
         if asked.prompts.confirm(f"\n{problem}.\n{asked.texts('setup_try_again')}", default=True):
             return None
@@ -166,9 +171,12 @@ def _names() -> str:
 
 
 def _values(
-    asked: InitArguments, settings: Mapping[str, str], questions: Mapping[str, str]
+    asked: InitArguments,
+    settings: Mapping[str, str],
+    questions: Mapping[str, str],
+    variables: dict[str, str],
 ) -> dict[str, str]:
-    """Return the account's keys, each as `$NAME` if that variable is set, otherwise as the typed value."""
+    """Return the typed keys of the account, and add to `variables` those whose variable is set."""
     print()
     platform, prompts = known_platforms()[asked.platform], asked.prompts
     values: dict[str, str] = {}
@@ -182,12 +190,12 @@ def _values(
         variable = _variable(asked, key)
         if os.environ.get(variable):
             print(prompts.texts("setup_from_environment", key=key, variable=variable))
-            values[key] = f"${variable}"
+            variables[key] = variable
         else:
             about = (platform.model_fields[key].description or key).rstrip(".")
             prompt = prompts.question(questions.get(key, about))
             secret = key in empty.secrets()
-            values[key] = escaped(prompts.ask_secret(prompt) if secret else prompts.ask(prompt))
+            values[key] = prompts.ask_secret(prompt) if secret else prompts.ask(prompt)
     return values
 
 
@@ -199,17 +207,6 @@ def _variable(asked: InitArguments, key: str) -> str:
 def _is_in_environment(asked: InitArguments) -> bool:
     """Return whether the environment contains a key of the account, which means that its app exists."""
     return any(os.environ.get(_variable(asked, key)) for key in _account(asked, {}).needs())
-
-
-def _resolved(values: Mapping[str, str]) -> dict[str, str]:
-    return {
-        key: value[1:]
-        if value.startswith("$$")
-        else os.environ.get(value[1:], value)
-        if value.startswith("$")
-        else value
-        for key, value in values.items()
-    }
 
 
 def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
@@ -224,30 +221,17 @@ def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
 
 def _write(asked: InitArguments, answers: InitAnswers) -> str:
     """Write everything at once and return the lines to print."""
-    file = str(asked.path)
-    text = with_account(load(asked.path), file, asked.name, answers.settings)
-    if answers.owner.person:
-        text = with_owner(text, file, asked.name, asked.platform, answers.owner.person)
     model = answers.model
-    if model is not None and model.entry:
-        text = with_model(text, file, model.entry)
-    load_draft(text, asked.path)
-    private = _holds_secret(asked, answers)
-    save(asked.path, text, private=private)
+    account = answers.account.model_copy(update={"owner": answers.owner.person})
+    draft = asked.config.make_draft(model.offers if model else {})
+    added = [model.change] if model and model.change else []
+    save_changes(asked.config, [account, *added], draft)
+    file = str(asked.config.path)
     lines = ["", asked.texts("setup_added", name=asked.name, file=file)]
-    lines += [asked.texts("setup_private")] if private else []
+    if draft.secrets:
+        lines.append(asked.texts("setup_private", file=secrets_path(asked.config.path)))
     lines += [asked.texts("setup_model", label=model.label)] if model is not None else []
     return "\n".join(lines)
-
-
-def _holds_secret(asked: InitArguments, answers: InitAnswers) -> bool:
-    secrets = known_platforms()[asked.platform].secrets()
-    typed = any(key in secrets and not _is_name(value) for key, value in answers.settings.items())
-    return typed or (answers.model is not None and answers.model.secret)
-
-
-def _is_name(value: str) -> bool:
-    return re.fullmatch(r"\$[A-Za-z0-9_]*", value) is not None
 
 
 def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
@@ -263,7 +247,7 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
         steps.append(texts("setup_pair", pair=PAIR, chat=_shell_command(asked, "chat")))
     steps.append(texts("setup_trouble", command=_shell_command(asked, "doctor")))
     if found is not None:
-        print(_describe_reload(found, asked.path, texts))
+        print(_describe_reload(found, asked.config.path, texts))
     print("\n" + texts("setup_next") + "\n")
     print("\n".join(number_lines(tuple(steps))), flush=True)
     if found is not None or _install_service(asked, answers):
@@ -277,7 +261,7 @@ def _install_service(asked: InitArguments, answers: InitAnswers) -> bool:
     """Offer to install the service. Return whether it is running."""
     texts, model = asked.texts, answers.model
     more = [model.variable] if model is not None and model.variable else []
-    service = user_service(asked.path, home_folder(asked.home), os.environ, more)
+    service = user_service(asked.config.path, home_folder(asked.home), os.environ, more)
     if not service.is_offered() or not asked.prompts.confirm("\n" + texts("setup_install"), default=False):
         return False
     try:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
+from pydantic import SecretStr
 
 from agent.shared.text import replace_unprintable, shorten
 from bot.cli.common import run_loop
 from bot.cli.connect_probe import wait_for_writer
-from bot.cli.doctor.agent import check_local_models
 from bot.cli.init.platform_setup import PlatformSetup
 from bot.cli.init.prompts import Prompts
+from bot.cli.model_setup import check_model, list_model_offers
 from bot.config import AccountConfig
-from bot.config.add import MODE, escaped, with_model
+from bot.config.changes import ConnectModel
 from bot.domain import InboundMessage
 from bot.texts import Texts
 
-DISCOVERY_MODULE = "agent.models.discovery"
-OFFER_SECONDS = 30.0
 LOCAL = "local"
 LATER = "later"
 WAIT_SECONDS = 600.0
@@ -34,52 +29,36 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Chosen model, with its display name and its configuration entry (empty if it needs none).
+    """Chosen model, with its display name and the change that adds it (None if it needs no entry).
 
-    `variable` is the environment variable that its key comes from, "" for none.
+    `offers` are the entries of models by provider. `variable` is the environment variable that its key comes
+    from, "" for none.
     """
 
     label: str
-    entry: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    secret: bool = False
+    change: ConnectModel | None = None
+    offers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     variable: str = ""
 
 
 def choose_model(prompts: Prompts) -> ModelChoice | None:
     """Ask for one of the available models and test it. Return None if none is known."""
-    offers = _offers()
+    offers = list_model_offers()
     if not offers:
         return None
     print("\n" + prompts.texts("setup_models") + "\n")
     for number, offer in enumerate(offers, 1):
         print(f"  {number}  {_line(offer, prompts.texts)}")
     print()
+    entries = {offer["name"]: offer["entry"] for offer in offers}
     while True:
         chosen = _numbered(offers, prompts)
         if chosen is offers[0]:
             return ModelChoice(chosen["label"], variable=chosen["variable"])
-        entry = _with_key(chosen, prompts)
-        if chosen["name"] == LOCAL or _answers(entry, prompts):
-            here = chosen["here"]
-            return ModelChoice(
-                chosen["label"], entry, secret=not here, variable=chosen["variable"] if here else ""
-            )
-
-
-def _offers() -> Sequence[Mapping[str, Any]]:
-    try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-P", "-m", DISCOVERY_MODULE],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=OFFER_SECONDS,
-            check=False,
-        )
-        found: Sequence[Mapping[str, Any]] = orjson.loads(done.stdout)
-    except (subprocess.TimeoutExpired, ValueError):
-        return []
-    return found
+        change = _with_key(chosen, prompts)
+        if chosen["name"] == LOCAL or _answers(change, chosen, prompts):
+            variable = chosen["variable"] if chosen["here"] else ""
+            return ModelChoice(chosen["label"], change, entries, variable)
 
 
 def _line(offer: Mapping[str, Any], texts: Texts) -> str:
@@ -98,26 +77,23 @@ def _numbered(offers: Sequence[Mapping[str, Any]], prompts: Prompts) -> Mapping[
         print(prompts.texts("setup_model_range", last=len(offers)))
 
 
-def _with_key(offer: Mapping[str, Any], prompts: Prompts) -> Mapping[str, Any]:
-    entry = dict(offer["entry"])
+def _with_key(offer: Mapping[str, Any], prompts: Prompts) -> ConnectModel:
+    key = None
     if not offer["here"]:
-        question = prompts.texts("setup_api_key", variable=offer["variable"])
-        entry["api_key"] = escaped(prompts.ask_secret(question))
-    return entry
+        key = SecretStr(prompts.ask_secret(prompts.texts("setup_api_key", variable=offer["variable"])))
+    name = offer["name"]
+    return ConnectModel(name=name, provider=name, model=offer["entry"]["model"], api_key=key)
 
 
-def _answers(entry: Mapping[str, Any], prompts: Prompts) -> bool:
+def _answers(change: ConnectModel, offer: Mapping[str, Any], prompts: Prompts) -> bool:
     """Return whether the model answers a test prompt, or the user chooses it anyway."""
     print(prompts.texts("setup_model_testing"), flush=True)
-    with TemporaryDirectory(prefix="roebot-init-") as folder:
-        path = Path(folder) / "config.yaml"
-        path.touch(mode=MODE)
-        path.write_text(with_model("", path.name, entry), encoding="utf-8")
-        findings = list(check_local_models(path))
-    for finding in findings:
-        print(finding.text)
-    if all(finding.good is not False for finding in findings):
+    key = change.api_key.get_secret_value() if change.api_key else os.environ.get(offer["variable"], "")
+    entry = {**offer["entry"], **({"api_key": key} if key else {})}
+    found = check_model(entry, probe=True)
+    if found.answers:
         return True
+    print(found.detail or found.problem)
     return prompts.confirm(prompts.texts("setup_model_anyway"), default=False)
 
 

@@ -10,17 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from agent.config.document import parse_document
 from agent.config.reader import find_config
 from bot.app.home import RunningService, find_service
-from bot.cli.common import (
-    ask_secret,
-    home_folder,
-    load_draft,
-    shell_command,
-)
-from bot.config.add import escaped, load, save, with_event_source
+from bot.cli.common import ask_secret, home_folder, save_changes, shell_command
+from bot.config.changes import AddEventSource
 from bot.config.events import ISSUING, NAME, Kind
+from bot.config.versions import ConfigFile
 from bot.errors import StartError
 from bot.features.events.source_commands import SOURCES, read_api
 
@@ -40,11 +35,12 @@ class NewSource:
     topic: str = ""
     is_private: bool = False
 
-    @property
-    def route(self) -> dict[str, object]:
-        """Return the route of the source's events."""
+    def make_change(self, secret: str) -> AddEventSource:
+        """Return the change that adds it."""
         place = {"account": self.account, "chat": self.chat, "topic": self.topic, "private": self.is_private}
-        return {"source": self.name, **{key: value for key, value in place.items() if value}}
+        return AddEventSource.model_validate(
+            {"name": self.name, "type": self.kind, "secret": secret, **place}
+        )
 
 
 def add_command(new: NewSource, home: Path | None, file: Path | None) -> int:
@@ -55,13 +51,11 @@ def add_command(new: NewSource, home: Path | None, file: Path | None) -> int:
     folder = home_folder(home)
     service = find_service(folder)
     path = _find_file(file, folder, service)
-    text = load(path)
-    _check(new, parse_document(text, str(path)).data)
+    config = ConfigFile(path, folder, os.environ)
+    draft = config.make_draft()
+    _check(new, draft.data)
     secret = _find_secret(new)
-    values = {"type": new.kind, "secrets": escaped(secret)}
-    text = with_event_source(text, str(path), new.name, values, new.route)
-    load_draft(text, path)
-    save(path, text, private=True)
+    save_changes(config, [new.make_change(secret)], draft)
     print(f"Added the event source {new.name} and its route to {path}.")
     if service is None:
         print("No service is running with this data directory; start one to receive events.")

@@ -35,8 +35,8 @@ NO_LIST = "models"
 class CheckRequest(BaseModel):
     """A change that connects a model or an account, or replaces its credentials.
 
-    A model may have no name yet, to get the provider's list. `probe`: send the model a test prompt, which
-    costs a few tokens.
+    A model may have no name yet, to get the provider's list. `probe`: send the model a test prompt instead,
+    which costs a few tokens.
     """
 
     model_config = ConfigDict(extra="forbid")

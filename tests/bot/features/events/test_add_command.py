@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from agent.config.errors import ConfigErrors
+from agent.config.secrets_file import read_secrets, secrets_path
 from bot.errors import StartError
 from bot.features.events.add_command import NewSource, add_command
 from bot.features.events.source_commands import try_command
@@ -50,9 +51,9 @@ async def test_a_source_is_added_to_a_running_service(
         finally:
             service.stop()
     path = Path(running.config)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(secrets_path(path).stat().st_mode) == 0o600
     written = yaml.safe_load(path.read_text())["events"]["sources"]
-    secrets = [one["secrets"] for one in written.values()]
+    secrets = [read_secrets(path)[one["secrets"].removeprefix("$")] for one in written.values()]
     assert secrets[2] == "issued-by-the-system"
     assert all(len(one) == 32 for one in secrets[:2])
     assert len({*secrets}) == 3

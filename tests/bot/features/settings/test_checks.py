@@ -183,8 +183,7 @@ async def test_a_model_is_listed_and_answers(tmp_path: Path, llmock: LLMock) -> 
         found = await check(at, model(llmock.base_url(), model="m"), probe=True)
         assert found["ok"] is True, (found, listed)
         llmock.reset()
-        for _ in range(2):
-            llmock.fail(401, message="Incorrect API key")
+        llmock.fail(401, message="Incorrect API key")
         refused = await check(at, model(llmock.base_url(), model="m"), probe=True)
         assert refused["ok"] is False
         assert "rejected the API key" in refused["problems"][-1]["text"]
