@@ -323,6 +323,12 @@ class McpServerSwitch(BaseModel):
     enabled: bool | None = None
     tools: list[str] | None = None
 
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.enabled is None and self.tools is None:
+            raise ValueError("expected enabled or tools")
+        return self
+
 
 class RecordingTranscript(ResultModel):
     """The transcript of a recording. If there is none, `text` is null and `note` gives the reason."""

@@ -16,7 +16,7 @@ from agent.core.schemas import ErrorBody, McpConfig
 from agent.errors import Invalid, NotFound
 from agent.management.routes import management_routes
 from agent.shared.schemas import McpServerList, McpServerState
-from tests.harness.mcp import children, ours
+from tests.harness.mcp import children, configured, ours, pooled
 
 pytestmark = pytest.mark.may_block
 CONFIG = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
@@ -92,6 +92,52 @@ async def test_one_is_switched(http: httpx.AsyncClient, folder: Path) -> None:
     assert (await http.get("/api/mcp/servers")).json() == listed
 
 
+async def test_one_is_added_changed_and_removed_and_the_others_stay(
+    http: httpx.AsyncClient, folder: Path
+) -> None:
+    before = (folder / FILE_NAME).read_bytes()
+    server = ours(env={"TOKEN": "typed"}, start_seconds=120.0)
+    tried = await http.post("/api/mcp/servers/check", json={"name": "new", "server": server}, timeout=130)
+    found = McpServerState.model_validate_json(tried.content)
+    assert found.state == "ready", tried.text
+    names = [tool.name for tool in found.tools]
+    assert "add" in names
+    assert (folder / FILE_NAME).read_bytes() == before, "nothing is stored"
+    down = {"name": "new", "server": {"url": "http://127.0.0.1:9/mcp"}}
+    refused = McpServerState.model_validate_json(
+        (await http.post("/api/mcp/servers/check", json=down)).content
+    )
+    assert refused.state == "unavailable"
+    assert refused.detail
+    added = await http.post("/api/mcp/servers", json={"name": "new", "server": server})
+    assert (added.status_code, added.headers["location"]) == (201, "/api/mcp/servers/new")
+    again = await http.post("/api/mcp/servers", json={"name": "new", "server": server})
+    assert again.status_code == 422
+    chosen = await http.put("/api/mcp/servers/new", json={"tools": ["add"]})
+    assert chosen.status_code == 200
+    changed = await http.patch("/api/mcp/servers/new", json={"server": {"description": "Ours."}})
+    assert changed.json()["description"] == "Ours."
+    stored = json.loads((folder / FILE_NAME).read_text())["mcpServers"]
+    assert stored == {"off": OFF, "new": {**server, "tools": ["add"], "description": "Ours."}}
+    shown = (await http.get("/api/mcp/config")).json()["mcp_servers"]["new"]
+    assert (shown["env"], shown["tools"]) == ({"TOKEN": "***"}, ["add"])
+    everything = await http.patch(
+        "/api/mcp/servers/new", json={"server": {"tools": None, "command": "other"}}
+    )
+    assert everything.status_code == 422, "a stored secret is not sent to another program"
+    assert (await http.patch("/api/mcp/servers/new", json={"server": {"tools": None}})).status_code == 200
+    assert (await http.delete("/api/mcp/servers/new")).json() == {"success": True}
+    assert (await http.delete("/api/mcp/servers/new")).status_code == 404
+    assert (await http.patch("/api/mcp/servers/new", json={"server": {}})).status_code == 404
+    assert json.loads((folder / FILE_NAME).read_text()) == {"mcpServers": {"off": OFF}}
+
+
+async def test_the_agent_gets_the_chosen_tools() -> None:
+    async with pooled() as pool:
+        tools = await pool.load_tools(configured(ours=ours(tools=["add"])))
+        assert [tool.name for tool in tools.tools] == ["ours_add"]
+
+
 async def test_what_cannot_be_switched(http: httpx.AsyncClient, folder: Path) -> None:
     missing = await http.put("/api/mcp/servers/none", json={"enabled": True})
     assert missing.status_code == 404
@@ -135,7 +181,7 @@ def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) ->
         assert children() - before
         [state] = embedded.list_mcp_servers()["servers"]
         assert (state["name"], state["state"], state["detail"]) == ("test", "ready", None)
-        assert {"name": "add", "description": "Add two numbers."} in state["tools"]
+        assert {"name": "add", "description": "Add two numbers.", "enabled": True} in state["tools"]
         embedded.update_mcp_config({})
         events = list(embedded.stream('[tool=test_add {"a": 2, "b": 3}] so', "u"))
         [result] = [event.data for event in events if event.data.get("type") == "tool"]

@@ -45,6 +45,7 @@ models:
   - {{name: three, use: "roebot_testing.agent.model:ScriptedChatModel", note: "Bearer {SECRETS[13]}"}}
 tools:
   - name: web_search
+    group: web
     use: "agent.tools.community.tavily:web_search_tool"
     api_key: {SECRETS[14]}
 events:
