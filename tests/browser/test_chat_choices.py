@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.axe import serious
-from tests.browser.tab import CONSOLE, DONE, PHONE, opened
+from tests.browser.tab import CHAT, DONE, PHONE, opened
 from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -23,7 +23,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: Path, look: str) -> None:
     async with (
         world(tmp_path, graph="approving") as service,
-        opened(browser, service, CONSOLE, **LOOKS[look]) as tab,
+        opened(browser, service, CHAT, **LOOKS[look]) as tab,
     ):
         await tab.send("clean up")
         card = tab.page.locator(".asks.approval")
@@ -45,7 +45,7 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
 
 
 async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CHAT) as tab:
         await tab.send("a colour")
         blue = tab.page.get_by_role("button", name="blue", exact=True)
         await expect(blue).to_be_visible()
@@ -62,7 +62,7 @@ async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, t
 
 
 async def test_a_late_click_shows_an_error(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CHAT) as tab:
         tab.refused = (409,)
         await tab.send("a colour")
         red = tab.page.get_by_role("button", name="red", exact=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.tab import CONSOLE, DONE, opened
+from tests.browser.tab import CHAT, DONE, opened
 from tests.platforms.web.serving import MODELS, world
 
 AT_END = """(({scrollHeight, scrollTop, clientHeight}) => scrollHeight - scrollTop - clientHeight < 5)(
@@ -26,7 +26,7 @@ PICTURE = bytes.fromhex(
 
 
 async def test_an_answer_streams_and_is_announced(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="slow") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await expect(tab.page.locator("#welcome")).to_be_visible()
         await tab.send("[tokens=60] hello")
         growing = tab.page.locator(".answer.growing")
@@ -46,7 +46,7 @@ async def test_an_answer_streams_and_is_announced(browser: Browser, tmp_path: Pa
 
 
 async def test_a_reload_and_a_second_tab_show_the_same_stream(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="slow") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await tab.send("[tokens=120] hello")
         await expect(tab.page.locator(".answer.growing")).to_contain_text("word5 ")
         await tab.page.reload()
@@ -67,7 +67,7 @@ async def test_a_reload_and_a_second_tab_show_the_same_stream(browser: Browser, 
 
 
 async def test_an_answer_is_stopped_by_button_and_by_key(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="slow") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         stopped = tab.page.locator('.turn[data-state="cancelled"]')
         for number in (1, 2):
             await tab.send("[tokens=3000] count")
@@ -82,7 +82,7 @@ async def test_an_answer_is_stopped_by_button_and_by_key(browser: Browser, tmp_p
 
 
 async def test_messages_wait_while_an_answer_runs(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="slow") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await tab.send("[tokens=40] first")
         await expect(tab.page.locator(".answer.growing")).to_be_visible()
         await tab.send("[tokens=3] second")
@@ -95,7 +95,7 @@ async def test_messages_wait_while_an_answer_runs(browser: Browser, tmp_path: Pa
 async def test_a_long_answer_is_followed_until_the_reader_scrolls_up(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with world(tmp_path, graph="slow") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await tab.page.set_viewport_size({"width": 700, "height": 420})
         await tab.send("[tokens=4000] [every=0.005] long")
         await expect(tab.page.locator(".answer.growing")).to_contain_text("word400 ")
@@ -114,7 +114,7 @@ async def test_a_long_answer_is_followed_until_the_reader_scrolls_up(
 
 
 async def test_a_slash_suggests_commands_and_their_words(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, extra=MODELS) as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, extra=MODELS) as service, opened(browser, service, CHAT) as tab:
         hints, text = tab.page.locator("#hints li"), tab.page.locator("#text")
         await tab.page.wait_for_load_state("networkidle")
         await text.fill("/")
@@ -141,7 +141,7 @@ async def test_a_slash_suggests_commands_and_their_words(browser: Browser, tmp_p
 
 
 async def test_files_are_attached_and_downloaded(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, graph="artifact") as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path, graph="artifact") as service, opened(browser, service, CHAT) as tab:
         note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"my notes"}
         picture = {"name": "dot.png", "mimeType": "image/png", "buffer": PICTURE}
         await tab.page.set_input_files("#file", [note, picture])  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ async def test_files_are_attached_and_downloaded(browser: Browser, tmp_path: Pat
         await tab.page.get_by_role("button", name="Remove dot.png").click()
         await expect(tab.page.locator("#text")).to_be_focused()
         await tab.send("please [file=answer.txt]")
-        await expect(tab.page.locator(".chips .chip")).to_have_text("notes.txt")
+        await expect(tab.page.locator(".tags .tag")).to_have_text("notes.txt")
         link = tab.page.locator("a.file")
         await expect(link).to_contain_text("answer.txt")
         async with tab.page.expect_download() as download:
@@ -166,7 +166,7 @@ async def test_files_are_attached_and_downloaded(browser: Browser, tmp_path: Pat
 
 
 async def test_an_unreachable_service_loses_no_message(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path) as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path) as service, opened(browser, service, CHAT) as tab:
         await tab.send("hello")
         await expect(tab.page.locator(f"{DONE} .answer")).to_have_text("hello")
         tab.offline = True
@@ -182,7 +182,7 @@ async def test_an_unreachable_service_loses_no_message(browser: Browser, tmp_pat
 
 
 async def test_drafts_stay_with_their_chats(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path) as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path) as service, opened(browser, service, CHAT) as tab:
         text = tab.page.locator("#text")
         note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"my notes"}
         await tab.send("first talk")
@@ -214,7 +214,7 @@ async def test_drafts_stay_with_their_chats(browser: Browser, tmp_path: Path) ->
 
 
 async def test_the_model_is_chosen_in_the_header(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path) as service, opened(browser, service, CONSOLE) as tab:
+    async with world(tmp_path) as service, opened(browser, service, CHAT) as tab:
         shown = (await service.http.get("/api/models")).json()
         default = next((model for model in shown["models"] if model["name"] == shown["default"]), None)
         name = default["display_name"] if default else "No model"

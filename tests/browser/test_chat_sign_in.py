@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.tab import CONSOLE, DONE, Tab, opened
+from tests.browser.tab import CHAT, CONSOLE, DONE, Tab, opened
 from tests.contract.store.inbound_messages import BEN
 from tests.platforms.web.people import CHATS, code_for, give
 from tests.platforms.web.serving import world
@@ -81,7 +81,7 @@ async def test_a_link_works_once_and_a_revoked_role_signs_out(browser: Browser, 
 async def test_signing_in_as_someone_else_asks_first(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service:
         await give(service, "telegram:7", "member")
-        async with opened(browser, service, CONSOLE) as tab:
+        async with opened(browser, service, CHAT) as tab:
             await is_signed_in(tab, "Owner")
             await expect(tab.page.locator("#no-conversations")).to_be_visible()
             for answer, who in (("Cancel", "Owner"), ("Sign in", "Ann")):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.tab import CONSOLE, DONE, opened
+from tests.browser.tab import CHAT, DONE, opened
 from tests.platforms.web import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -28,7 +28,7 @@ async def test_the_title_takes_the_place_of_the_first_words(
     monkeypatch.setattr(serving, "MODELS", MODELS)
     async with (
         serving.world(tmp_path, graph="lead_agent", extra=MODELS) as service,
-        opened(browser, service, CONSOLE) as tab,
+        opened(browser, service, CHAT) as tab,
     ):
         await tab.send("please tell me in some detail what came in every month and where")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("The north leads.")

@@ -14,6 +14,8 @@ import { marked } from "./marks.js";
 /** Milliseconds after the last key until the service is asked. */
 const WAIT = 150;
 const RECENT = 6;
+const ENOUGH = 8;
+const PAGES_READ = 5;
 
 /** @typedef {{group: string, icon: string, text: string, excerpt?: string, at?: number, address: string}} Entry */
 
@@ -31,7 +33,13 @@ async function findChats(typed, signal) {
     const { conversations } = await get(withQuery("/api/conversations", { mine: "true", limit: RECENT }), { signal });
     return conversations.map((chat) => ({ group: "recent", icon: "message-square", text: chat.title || t("palette.untitled"), at: chat.active_at, address: chatAddress(chat.id) }));
   }
-  const { hits } = await get(withQuery("/api/search", { q: typed, limit: 20 }), { signal });
+  const hits = [];
+  // A page may have few hits although there are more.
+  for (let cursor = "", page = 0; cursor !== null && hits.length < ENOUGH && page < PAGES_READ; page += 1) {
+    const found = await get(withQuery("/api/search", { q: typed, limit: 20, cursor }), { signal });
+    hits.push(...found.hits);
+    cursor = found.next;
+  }
   return hits.map((hit) => ({
     group: hit.in === "title" ? "chats" : "messages",
     icon: hit.in === "answer" ? "bot" : "message-square",
@@ -99,6 +107,10 @@ class Palette extends Element {
     event.preventDefault();
   }
 
+  firstUpdated() {
+    this.querySelector("input").focus();
+  }
+
   updated() {
     this.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }
@@ -109,13 +121,13 @@ class Palette extends Element {
     const row = (entry, place) => {
       const head = entry.group === group ? nothing : html`<p class="group" role="presentation">${t(`palette.${entry.group}`)}</p>`;
       group = entry.group;
-      return html`${head}<div class="entry" id="entry-${place}" role="option" aria-selected=${place === this.selected}
+      return html`${head}<div class="found" id="entry-${place}" role="option" aria-selected=${place === this.selected}
         @mousemove=${() => (this.selected = place)} @click=${() => this.pick(entry)}>
         ${icon(entry.icon)}<span class="grow"><span class="cut">${marked(entry.text, typed)}</span>
         ${entry.excerpt ? html`<small class="quiet">${marked(entry.excerpt, typed)}</small>` : nothing}</span>
         ${entry.at ? html`<small class="quiet">${time(entry.at)}</small>` : nothing}</div>`;
     };
-    return html`<input class="input" type="search" autofocus role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+    return html`<input class="input" type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
         aria-label=${t("app.search")} placeholder=${t("palette.placeholder")} aria-activedescendant=${entries.length ? `entry-${this.selected}` : nothing}
         @input=${this.changed} @keydown=${this.key} />
       <div class="entries" id="palette-list" role="listbox" aria-label=${t("palette.results")} aria-busy=${this.waits}>${entries.map(row)}</div>

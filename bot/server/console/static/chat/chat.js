@@ -42,7 +42,7 @@ class Chat extends Element {
     this.followUps = null;
     this.onKey = (event) => this.key(event);
     this.onFocus = () => this.loadModels();
-    this.onNew = () => this.open(this.conversation);
+    this.onRenamed = (event) => event.detail.id === this.talk?.id && this.talk.reload();
   }
 
   connectedCallback() {
@@ -50,12 +50,14 @@ class Chat extends Element {
     this.loadModels();
     addEventListener("keydown", this.onKey);
     addEventListener("focus", this.onFocus);
+    addEventListener("chat-renamed", this.onRenamed);
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
     removeEventListener("keydown", this.onKey);
     removeEventListener("focus", this.onFocus);
+    removeEventListener("chat-renamed", this.onRenamed);
     this.talk?.close();
   }
 
@@ -75,6 +77,7 @@ class Chat extends Element {
     this.followUps = null;
     talk.addEventListener("change", () => talk === this.talk && this.changed());
     talk.addEventListener("turn", () => talk === this.talk && this.talk.busy !== this.shownBusy && this.requestUpdate());
+    talk.addEventListener("created", () => talk === this.talk && this.isConnected && go(chatAddress(talk.id)));
     talk.addEventListener("gone", () => talk === this.talk && go(chatAddress(null), { replace: true }));
     talk.addEventListener("closed", () => !this.choices?.models.length && this.loadModels());
     this.updateComplete.then(() => this.composer?.focus());

@@ -115,7 +115,8 @@ class Composer extends Element {
   }
 
   key(event) {
-    if (event.isComposing || this.hintKey(event)) return;
+    // Safari ends a composition before the key that ended it (229).
+    if (event.isComposing || event.keyCode === 229 || this.hintKey(event)) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit();

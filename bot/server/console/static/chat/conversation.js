@@ -1,7 +1,6 @@
 // The open conversation: its turns as the service last told them, and messages on their way.
 
 import { get, newEventId, post, put, withQuery } from "../api/client.js";
-import { chatAddress, go } from "../app/router.js";
 import { Feed } from "./feed.js";
 import { drafts } from "./drafts.js";
 
@@ -13,7 +12,8 @@ export const isOpen = (turn) => OPEN.has(turn.state);
 
 /**
  * Changes are told as events: `change` for the list, the title or the messages on their way, `turn` (its detail is the
- * turn) for one that is on screen already, `closed` for a turn that was just answered.
+ * turn) for one that is on screen already, `closed` for a turn that was just answered, `created` once a new one has its
+ * id, `gone` once it no longer exists.
  */
 export class Conversation extends EventTarget {
   /** @param {number | null} id null for a new one, which the first message creates */
@@ -29,6 +29,7 @@ export class Conversation extends EventTarget {
     this.earlier = null;
     this.loaded = !id;
     this.loadingEarlier = false;
+    this.closed = false;
     /** What a new conversation starts with. */
     this.wanted = { model: "", agent: "" };
     /** @type {Feed | null} */
@@ -42,7 +43,7 @@ export class Conversation extends EventTarget {
 
   /** True while the agent works on a turn. */
   get busy() {
-    return this.list.some((turn) => turn.kind === "chat" && isOpen(turn));
+    return [...this.turns.values()].some((turn) => turn.kind === "chat" && isOpen(turn));
   }
 
   get writable() {
@@ -70,6 +71,7 @@ export class Conversation extends EventTarget {
   }
 
   watch() {
+    if (this.closed) return;
     this.feed = new Feed(/** @type {number} */ (this.id), {
       snapshot: (data) => this.begin(data),
       turn: (turn) => this.take(turn),
@@ -180,7 +182,6 @@ export class Conversation extends EventTarget {
     this.info = made;
     drafts.move(null, made.id);
     this.tell("created");
-    go(chatAddress(made.id));
     this.watch();
     for (const [kind, name] of Object.entries(this.wanted)) if (name) await put(`/api/conversations/${made.id}/${kind}`, { name });
   }
@@ -214,6 +215,7 @@ export class Conversation extends EventTarget {
   }
 
   close() {
+    this.closed = true;
     this.feed?.close();
   }
 }

@@ -22,11 +22,11 @@ export function followUpsView(talk, shown, { load, take }) {
   const last = talk.last;
   if (!last || talk.busy || last.state !== "done" || last.asks || !last.thread_id || !talk.info?.own || !talk.writable) return nothing;
   if (!shown) {
-    return html`<div class="follow-ups"><button class="chip" type="button" id="suggest" @click=${() => load(last)}>${icon("sparkles")}${t("chat.suggest")}</button></div>`;
+    return html`<div class="follow-ups"><button class="tag" type="button" id="suggest" @click=${() => load(last)}>${icon("sparkles")}${t("chat.suggest")}</button></div>`;
   }
-  if (!shown.texts) return html`<div class="follow-ups" role="status"><span class="chip quiet pulse">${t("chat.suggesting")}</span></div>`;
-  if (!shown.texts.length) return html`<div class="follow-ups" role="status"><span class="chip quiet">${t("chat.noSuggestions")}</span></div>`;
+  if (!shown.texts) return html`<div class="follow-ups" role="status"><span class="tag quiet pulse">${t("chat.suggesting")}</span></div>`;
+  if (!shown.texts.length) return html`<div class="follow-ups" role="status"><span class="tag quiet">${t("chat.noSuggestions")}</span></div>`;
   return html`<div class="follow-ups" role="group" aria-label=${t("chat.suggestions")}>
-    ${shown.texts.map((text) => html`<button class="chip" type="button" @click=${() => take(text)}>${text}</button>`)}
+    ${shown.texts.map((text) => html`<button class="tag" type="button" @click=${() => take(text)}>${text}</button>`)}
   </div>`;
 }

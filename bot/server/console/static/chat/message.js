@@ -13,7 +13,7 @@ export function messageView(message, { pending = false, own = true } = {}) {
     ${own || !message.name ? nothing : html`<p class="by">${message.name}</p>`}
     ${message.text ? html`<p class="bubble" dir="auto">${message.text}</p>` : nothing}
     ${(message.quotations || []).map(quotation)}
-    ${message.files?.length ? html`<p class="chips">${message.files.map((file) => html`<span class="chip">${icon("paperclip")}<span class="words">${file.filename}</span></span>`)}</p>` : nothing}
+    ${message.files?.length ? html`<p class="tags">${message.files.map((file) => html`<span class="tag">${icon("paperclip")}<span class="words">${file.filename}</span></span>`)}</p>` : nothing}
   </div>`;
 }
 

@@ -16,7 +16,7 @@ export function stepsView(turn) {
   if (!steps.length) return nothing;
   const todos = steps.filter((step) => step.kind === "todo");
   const calls = steps.filter((step) => step.kind !== "todo");
-  return html`<details class="steps">
+  return html`<details class="work-steps">
     <summary>${icon("chevron-right")}<span class="grow cut">${summary(turn, calls, todos)}</span></summary>
     ${todos.length
       ? html`<ul class="todos" aria-label=${t("chat.todos")}>

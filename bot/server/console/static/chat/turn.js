@@ -15,6 +15,8 @@ import { partView } from "./part.js";
 import { choicesView, isApproval, readApproval } from "./question.js";
 import { stepsView } from "./steps.js";
 
+/** The steps that the service adds to a growing text: they are shown above it. */
+const CHECKLIST = /\n*(?:> [○▸✓✗] [^\n]*\n?)+$/;
 const REPEATABLE = new Set(["done", "failed", "cancelled"]);
 
 /** The exact Markdown of an answer. */
@@ -71,7 +73,7 @@ class Turn extends Element {
   }
 
   get growing() {
-    return this.turn.state === "running" && this.turn.parts.length > 0;
+    return this.turn.state === "running" && this.turn.parts.some((part) => part.kind !== "text" || this.shownText(part));
   }
 
   get own() {
@@ -165,11 +167,12 @@ class Turn extends Element {
     const card = request ? "approval" : asks && questions.length ? "question" : "";
     return html`${stepsView(this.turn)}
       ${card ? html`<div class="asks ${card}"><p class="row asks-head">${icon(request ? "shield" : "circle-help")}<strong>${t(`chat.${card}`)}</strong></p>${content}</div>` : content}
-      ${state === "running" && !parts.length ? html`<p class="typing"><span class="sr">${t("chat.working")}</span><i></i><i></i><i></i></p>` : nothing}`;
+      ${state === "running" && !this.growing ? html`<p class="typing"><span class="sr">${t("chat.working")}</span><i></i><i></i><i></i></p>` : nothing}`;
   }
 
   shownText(part) {
     if (isApproval(part)) return this.turn.asks ? readApproval(part.text).text : part.text.replace(/^🔐\s*/u, "");
+    if (this.turn.state === "running" && this.turn.steps.length) return part.text.replace(CHECKLIST, "");
     return this.turn.state === "failed" ? readFailure(part.text) : part.text;
   }
 
@@ -204,7 +207,7 @@ class Turn extends Element {
     const { turn, talk } = this;
     if (turn.kind !== "chat" || isOpen(turn)) return nothing;
     const rate = (value) => this.act(() => talk.rate(turn, turn.rating === value ? 0 : value));
-    const rates = talk?.info?.own && turn.rating !== undefined;
+    const rates = talk?.info?.own && !turn.asks;
     return html`<div class="acts">
       ${turn.parts.length ? act("copy", t("chat.copyAnswer"), () => copyText(markdownOf(turn))) : nothing}
       ${rates ? act("thumbs-up", t("chat.rateUp"), () => rate(1), turn.rating === 1) : nothing}
