@@ -12,7 +12,7 @@ from tests.platforms.web.serving import World
 
 DONE = '.turn[data-kind="chat"][data-state="done"]'
 PHONE = {"width": 390, "height": 780}
-CONSOLE = "/next"
+CONSOLE = "/"
 # An admin's first page is the overview.
 CHAT = f"{CONSOLE}#chat"
 

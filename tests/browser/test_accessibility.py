@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.server.console.page import SECTIONS
 from tests.browser.axe import serious
+from tests.browser.furniture import LOOKS
 from tests.browser.tab import opened
-from tests.browser.test_sections import LOOKS, furnish
+from tests.console.layout import PAGES, problems
+from tests.console.rig import furnish
 from tests.platforms.web.serving import MODELS, world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -19,29 +20,19 @@ TOKEN = "a-long-secret-token"
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_axe_finds_no_violations_in_any_section(browser: Browser, tmp_path: Path, look: str) -> None:
-    options: dict[str, Any] = LOOKS[look]
-    async with world(tmp_path, extra=MODELS) as service:
+async def test_no_page_has_layout_or_accessibility_problems(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    async with world(tmp_path, graph="approving", extra=MODELS) as service:
         await furnish(service)
-        async with opened(browser, service, **options) as tab:
-            assert await serious(tab.page) == []
-            for address in [
-                *(name for name, _, _ in SECTIONS),
-                "schedules/calendar",
-                "schedules/1",
-                "turns/1",
-            ]:
+        async with opened(browser, service, **LOOKS[look]) as tab:
+            for address in PAGES:
                 await tab.page.goto("about:blank")
-                await tab.page.goto(f"{service.url}/#/{address}")
-                await expect(
-                    tab.box.locator("table:visible, .none:visible, dl:visible").first
-                ).to_be_visible()
-                await expect(tab.box).not_to_contain_text("Loading…")
-                assert await serious(tab.page) == [], address
-            await tab.page.goto(f"{service.url}/#/schedules")
-            await tab.press("New schedule")
-            await expect(tab.dialog).to_be_visible()
-            assert await serious(tab.page) == []
+                await tab.page.goto(
+                    service.url + address if address[0] == "/" else f"{service.url}/{address}"
+                )
+                await tab.page.wait_for_load_state("networkidle")
+                assert await problems(tab.page) == [], address
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -11,8 +11,8 @@ from playwright.async_api import Browser, Locator, Route, expect
 
 from bot.features.backup.copies import record_backup
 from tests.browser.axe import serious
+from tests.browser.furniture import LOOKS
 from tests.browser.tab import PHONE, Tab, opened
-from tests.browser.test_sections import LOOKS
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world
 

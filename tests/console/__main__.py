@@ -12,38 +12,12 @@ from playwright.async_api import Browser, async_playwright
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.browser.tab import sign_in
-from tests.console.layout import Problem, problems
+from tests.console.layout import PAGES, Problem, problems
 from tests.console.rig import CHANNELS, furnish
 from tests.platforms.web.serving import MODELS, World, world
 
 SIZES = ((390, 844), (768, 1024), (1360, 850), (1920, 1080))
-PAGES = (
-    "/",
-    "/?c=2001",
-    "#/overview",
-    "#/turns",
-    "#/turns/10003",
-    "#/turns?state=failed",
-    "#/conversations",
-    "#/conversations/1001",
-    "#/schedules",
-    "#/schedules/1",
-    "#/schedules/calendar",
-    "#/people",
-    "#/memory",
-    "#/privacy",
-    "#/accounts",
-    "#/models",
-    "#/agents",
-    "#/skills",
-    "#/mcp",
-    "#/settings",
-    "#/usage",
-    "#/audit",
-    "#/docs",
-    "#/nowhere",
-)
-START = "/next"
+START = "/"
 QUIET = "() => !document.querySelector('[aria-busy=true]') && !document.body.innerText.includes('Loading…')"
 
 

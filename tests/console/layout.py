@@ -12,6 +12,33 @@ from playwright.async_api import Page
 from tests.browser.axe import AXE
 
 FOUND = Path(__file__).with_name("layout.js").read_text()
+PAGES = (
+    "/",
+    "/?c=2001",
+    "#/overview",
+    "#/turns",
+    "#/turns/10003",
+    "#/turns?state=failed",
+    "#/conversations",
+    "#/conversations/1001",
+    "#/schedules",
+    "#/schedules/1",
+    "#/schedules/calendar",
+    "#/people",
+    "#/memory",
+    "#/privacy",
+    "#/accounts",
+    "#/models",
+    "#/agents",
+    "#/skills",
+    "#/mcp",
+    "#/settings",
+    "#/usage",
+    "#/audit",
+    "#/docs",
+    "#/nowhere",
+)
+"""Addresses of the pages that are measured."""
 COMMENT = re.compile(r"<!--.*?-->")
 BAD = {"moderate", "serious", "critical"}
 

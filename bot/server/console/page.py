@@ -16,6 +16,7 @@ from bot.access.permissions import home_origin
 from bot.server.api.auth import WEB, Principal, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.console.assets import mount_assets, read_build
+from bot.store import read_models
 
 # Load the table of MIME types now rather than during the first request.
 mimetypes.init()
@@ -39,24 +40,9 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 # Loaded with the module, so that requests don't wait for a file.
-CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
 DIAGRAM = _TEMPLATES.get_template("diagram.html")
 CONSOLE = _TEMPLATES.get_template("console.html")
-SECTIONS = (
-    ("schedules", "Schedules", Permission.USE),
-    ("accounts", "Accounts", Permission.ACCOUNTS),
-    ("conversations", "Conversations", Permission.USE),
-    ("turns", "Turns", Permission.USE),
-    ("people", "People", Permission.GRANT),
-    ("audit", "Audit log", Permission.AUDIT),
-    ("usage", "Usage", Permission.USE),
-    ("memory", "Memory", Permission.USE),
-    ("privacy", "Privacy", Permission.USE),
-    ("mcp", "MCP servers", Permission.INSPECT),
-    ("models", "Models", Permission.USE),
-)
-"""Sections besides the chat: name in the URL, title, and the permission that shows it."""
 for _name in _TEMPLATES.list_templates():
     _TEMPLATES.get_template(_name)
 
@@ -65,25 +51,6 @@ def add_console(app: FastAPI) -> None:
     """Add the console at `/` and its files at `/static`."""
 
     @app.get("/", include_in_schema=False)
-    @open_to(Role.BLOCKED)
-    async def page(request: Request) -> Response:
-        """Return the chat, or the sign-in form for a caller without a session."""
-        services: ApiServices = request.app.state.services
-        by = find_caller(request)
-        sections = [
-            (name, label)
-            for name, label, permission in SECTIONS
-            if by is not None and may(services, by, permission)
-        ]
-        shown = (SIGN_IN if by is None else CHAT).render(
-            version=services.version,
-            by=by,
-            file_bytes=services.file_bytes,
-            sections=sections,
-            sees_accounts="accounts" in dict(sections),
-        )
-        return HTMLResponse(shown, headers=_NO_STORE)
-
     @app.get("/next", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def console(request: Request) -> Response:
@@ -94,7 +61,7 @@ def add_console(app: FastAPI) -> None:
             return HTMLResponse(SIGN_IN.render(version=services.version, by=by), headers=_NO_STORE)
         shown = CONSOLE.render(
             language=_language(services, by),
-            session=_session(services, by),
+            session=await _session(services, by),
             build=await asyncio.to_thread(read_build),
         )
         return HTMLResponse(shown, headers=_NO_STORE)
@@ -120,8 +87,8 @@ def _language(services: ApiServices, by: Principal) -> str:
     return services.core.account(origin.account).texts_for(origin).locale
 
 
-def _session(services: ApiServices, by: Principal) -> str:
-    """Return what the console needs to know of the caller, as JSON."""
+async def _session(services: ApiServices, by: Principal) -> str:
+    """Return what the console needs to know of the caller and the service, as JSON."""
     return json.dumps(
         {
             "person": by.person,
@@ -131,6 +98,7 @@ def _session(services: ApiServices, by: Principal) -> str:
             "version": services.version,
             "fileBytes": services.file_bytes,
             "isLocalOwner": by.is_local_owner,
+            "isNew": not await services.db.transact(read_models.list_turns, None, limit=1),
             "permissions": [str(one) for one in Permission if may(services, by, one)],
         }
     )

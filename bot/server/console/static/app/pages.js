@@ -1,6 +1,6 @@
 // The pages by their name in the address, in the groups of the sidebar.
 
-import { allowed, isAdmin } from "./session.js";
+import { allowed, current, isAdmin } from "./session.js";
 
 /** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<{tag: string, [property: string]: unknown}>, hidden?: boolean, old?: boolean}} PageEntry */
 
@@ -33,5 +33,5 @@ export const GROUPS = ["work", "people", "setup", "records"]
 
 export const findPage = (name) => PAGES.find((page) => page.name === name) || null;
 
-/** The name of the page that opens first: an admin's is the overview, once there is one. */
-export const FIRST = isAdmin && findPage("overview") ? "overview" : "";
+/** The page that opens first ("" for the chat): an admin's is the overview, once somebody has talked to the bot. */
+export const FIRST = isAdmin && !current.isNew && findPage("overview") ? "overview" : "";
