@@ -107,6 +107,7 @@ class Palette extends Element {
     event.preventDefault();
   }
 
+  // The dialog is shown before its content is drawn.
   firstUpdated() {
     this.querySelector("input").focus();
   }
