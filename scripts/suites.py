@@ -28,6 +28,8 @@ from scripts.file_queue import FileQueue, shares
 from scripts.file_seconds import find_slow_files, read_seconds, render_table
 
 ROOT = Path(__file__).parent.parent
+BASE_IMAGE = "python:3.11-slim"
+"""The image that deploy/container starts from."""
 # The options that work without systemd; the storage driver is the one that the engine finds.
 PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"
 IMAGE = "localhost/roebot-sandbox"
@@ -129,6 +131,17 @@ def containers() -> str:
     return "" if found.returncode == 0 else f"needs the image {IMAGE} (make setup-sandbox)"
 
 
+def service_image() -> str:
+    """Return what the test of the service's image lacks: an engine, or the base image."""
+    command = shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN)
+    if shutil.which(command[0]) is None:
+        return f"needs {command[0]} (Debian: apt install podman runc)"
+    for verb in (["image", "inspect"], ["pull", "--quiet"]):
+        if subprocess.run([*command, *verb, BASE_IMAGE], capture_output=True, check=False).returncode == 0:
+            return ""
+    return f"needs the image {BASE_IMAGE}, which can't be pulled here"
+
+
 @dataclass(frozen=True)
 class Suite:
     """One part of the tests.
@@ -154,7 +167,8 @@ PARTS = (
     Suite(
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
-        "and not bubblewrap and not container and not npm and not libreoffice and not alertmanager",
+        "and not bubblewrap and not container and not image and not npm and not libreoffice "
+        "and not alertmanager",
         processes=2.5,
         left_for_all="long",
         preload=PRELOAD,
@@ -176,6 +190,7 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
+    Suite("service image", "image", "image", missing=service_image),
     Suite("npm programs", "npm", "npm", missing=npm_programs),
     Suite("faults, soak", "(fault or soak) and not alone", "fault soak", processes=1.5),
     Suite("alone", "alone and not mounts and not pgbouncer", "alone"),
