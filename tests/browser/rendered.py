@@ -46,7 +46,7 @@ EXPECTED: Mapping[str, Mapping[str, Any]] = {
     "commonmark-code-blocks": {
         "figure.code": 3,
         "figure code": ["indented code <b>", 'puts "tilde" ~~~ still inside', 'no language & "quotes"'],
-        ".language": ["Text", "ruby", "Text"],
+        ".language": ["Code", "ruby", "Code"],
         "b": 0,
     },
     "commonmark-links": {

@@ -51,17 +51,12 @@ export class CodeBlock {
     this.bar = element(
       "figcaption",
       {},
-      element("span", { className: "language", textContent: language || t("markdown.text") }),
+      element("span", { className: "language", textContent: language || t("markdown.code") }),
       element("button", { type: "button", "data-act": "wrap", "aria-pressed": "false", textContent: t("markdown.wrap") }),
       element("button", { type: "button", "data-act": "copy", textContent: t("markdown.copy") }),
     );
     this.node = element("figure", { className: "code" }, this.bar, this.pre);
     widgets.set(this.node, this);
-  }
-
-  /** Show the text, in the page. */
-  start() {
-    this.show();
   }
 
   adopt(other) {
@@ -72,6 +67,7 @@ export class CodeBlock {
     return true;
   }
 
+  /** Show the text; the node is in the page. */
   show() {
     const isAtEnd = this.pre.scrollTop > 0 && this.pre.scrollHeight - this.pre.scrollTop - this.pre.clientHeight < 4;
     this.showLines(this.highlight());

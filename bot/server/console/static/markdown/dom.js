@@ -11,7 +11,7 @@ export function element(tag, properties = {}, ...children) {
   return node;
 }
 
-/** The object behind a node that has its own behaviour: {kind, adopt, start}. */
+/** The object behind a node that has its own behaviour: {kind, adopt, show}. */
 export const widgets = new WeakMap();
 
 /**

@@ -1,20 +1,17 @@
 // Raw HTML in Markdown: an allow list of tags without attributes; every other tag is text.
 
-import { webAddress } from "./addresses.js";
+/** Return an address that a link may have: web, mail or a page of the console; "" for any other. */
+export function webAddress(href) {
+  return /^(?:https?:\/\/[^/]|mailto:[^/])/i.test(href) || /^#\/[\w/.-]*$/.test(href) ? href : "";
+}
 
-const INLINE = new Set(
-  "abbr b bdi cite code del dfn em i ins kbd li mark ol q rp rt ruby s samp small strong sub sup u ul var".split(" "),
-);
-const BLOCK = new Set(
-  "blockquote caption col colgroup dd details dl dt h1 h2 h3 h4 h5 h6 hr pre summary table tbody td tfoot th thead tr".split(
-    " ",
-  ),
-);
-const ALLOWED = new Set([...INLINE, ...BLOCK]);
+const INLINE = "abbr b bdi cite code del dfn em i ins kbd li mark ol q rp rt ruby s samp small strong sub sup u ul var";
+const BLOCK =
+  "blockquote caption col colgroup dd details dl dt h1 h2 h3 h4 h5 h6 hr pre summary table tbody td tfoot th thead tr";
+const ALLOWED = new Set(`${INLINE} ${BLOCK}`.split(" "));
 // Tags that only arrange or colour: their content is shown without them.
 const TRANSPARENT = new Set("article big center div figcaption figure font footer header main nav p section span tt".split(" "));
 const VOID = new Set(["br", "col", "hr", "img", "wbr"]);
-const RENAMED = { strike: "s", acronym: "abbr" };
 const TAG = /<(\/?)([a-z][a-z0-9-]*)((?:\s+[^\s"'<>/=]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?)*)\s*\/?>/gi;
 const ONE_TAG = new RegExp(`^(?:${TAG.source})$`, "i");
 const BLOCK_START = /^<\/?(?:blockquote|dl|h[1-6]|hr|ol|pre|table|ul)(?=[\s/>]|$)/i;
@@ -29,8 +26,7 @@ function attribute(attributes, name) {
 function readTag(source) {
   const found = ONE_TAG.exec(source);
   if (!found) return null;
-  const name = found[2].toLowerCase();
-  return { name: RENAMED[name] ?? name, closing: found[1] === "/", attributes: found[3] };
+  return { name: found[2].toLowerCase(), closing: found[1] === "/", attributes: found[3] };
 }
 
 function renderTag(md, source) {
@@ -63,12 +59,9 @@ export function balance(children) {
     const tag = token.type === "html_inline" ? readTag(token.content) : null;
     if (!tag || TRANSPARENT.has(tag.name) || VOID.has(tag.name)) continue;
     if (!ALLOWED.has(tag.name) && tag.name !== "a") continue;
-    if (!tag.closing) {
-      open.push({ name: tag.name, token });
-      continue;
-    }
     const partner = open.findLastIndex(({ name }) => name === tag.name);
-    if (partner < 0) lonely.add(token);
+    if (!tag.closing) open.push({ name: tag.name, token });
+    else if (partner < 0) lonely.add(token);
     else for (const other of open.splice(partner).slice(1)) lonely.add(other.token);
   }
   for (const { token } of open) lonely.add(token);

@@ -60,7 +60,8 @@ export class Formula {
     return this.source === other.source && this.isDisplay === other.isDisplay;
   }
 
-  start() {
+  /** Draw the formula once the library is there. */
+  show() {
     if (this.source.length > LONGEST) return;
     if (library) this.draw(library);
     else loadLibrary().then((katex) => this.draw(katex));

@@ -38,7 +38,6 @@ const GLOB = /(?:^|\/)\*{1,2}(?:\/|\.\w|$)|\/[\w.-]*\*[\w.-]*\.\w+$/;
 export function findOpaque(text) {
   const all = [];
   if (!HINT.test(text)) return all;
-  const marks = new OpenMarks(text);
   FOUND.lastIndex = 0;
   for (let found; (found = FOUND.exec(text)); ) {
     const { formula, path, module, url } = found.groups;
@@ -48,7 +47,7 @@ export function findOpaque(text) {
     if (formula) [kind, end] = ["formula", isFormula(formula) ? start + formula.length : start];
     else if (module) end = start + module.length;
     else {
-      const kept = trimEnd(found[0], marks.at(start));
+      const kept = trimEnd(found[0], openMarks(text, start));
       if (path ? isPath(kept) : HOST.test(kept)) end = start + kept.length;
       if (!path) kind = url ? "address" : "mail";
     }
@@ -66,27 +65,16 @@ export function findHalf(text) {
   return found && !(prose && WORDS.test(prose)) ? found.index + shift : -1;
 }
 
-/** Tells which emphasis is open at ascending positions, by counting its delimiters. */
-class OpenMarks {
-  constructor(text) {
-    this.text = text;
-    this.position = 0;
-    this.counts = { "**": 0, "~~": 0 };
-  }
-
-  at(position) {
-    const passed = this.text.slice(this.position, position);
-    for (const mark in this.counts) this.counts[mark] += passed.split(mark).length - 1;
-    this.position = position;
-    const before = this.text[position - 1];
-    const open = Object.keys(this.counts).filter((mark) => this.counts[mark] % 2);
-    return before === "*" || before === "_" ? [...open, before] : open;
-  }
+/** Return which emphasis is open at a position, by counting its delimiters. */
+function openMarks(text, position) {
+  const passed = text.slice(0, position);
+  const open = ["**", "~~"].filter((mark) => passed.split(mark).length % 2 === 0);
+  return /[*_]$/.test(passed) ? [...open, passed.at(-1)] : open;
 }
 
 /** Cut what belongs to the text around an address: punctuation, brackets, and the end of emphasis. */
-function trimEnd(source, openMarks) {
-  for (const mark of openMarks) {
+function trimEnd(source, marks) {
+  for (const mark of marks) {
     const cut = source.indexOf(mark);
     if (cut > 0) source = source.slice(0, cut);
   }

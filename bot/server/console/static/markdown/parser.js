@@ -2,9 +2,8 @@
 // Chinese, Japanese and Korean characters. The HTML has no style and no handler, and still passes sanitize.js.
 
 import { cjkFriendly, footnote, MarkdownIt } from "../vendor/markdown.js";
-import { webAddress } from "./addresses.js";
 import { details, formulaBlock } from "./block-rules.js";
-import { addHtml, balance } from "./html.js";
+import { addHtml, balance, webAddress } from "./html.js";
 import { findHalf, findOpaque } from "./opaque.js";
 
 const MAX_DEPTH = 40; // of quotes and lists; deeper ones are text
@@ -40,12 +39,9 @@ class State extends md.inline.State {
     super(source, parser, env, tokens);
     const found = findOpaque(source);
     const half = source && source === env.last ? findHalf(source) : -1;
-    if (half >= 0 && !found.some(({ start, end }) => start <= half && half < end))
-      found.splice(found.findLastIndex(({ end }) => end <= half) + 1, Infinity, {
-        start: half,
-        end: source.length,
-        kind: "half",
-      });
+    const last = found.findLastIndex(({ start }) => start <= half);
+    if (half >= 0 && !(found[last]?.end > half))
+      found.splice(last + 1, Infinity, { start: half, end: source.length, kind: "half" });
     this.opaque = new Map(found.map((one) => [one.start, one]));
     this.starts = found.map(({ start }) => start);
   }
@@ -57,13 +53,8 @@ const SPECIAL = /[\n!#$%&*+\-:<=>@[\\\]^_`{}~]/g;
 function text(state, silent) {
   SPECIAL.lastIndex = state.pos;
   const special = SPECIAL.exec(state.src)?.index ?? state.posMax;
-  let low = 0;
-  for (let high = state.starts.length; low < high; ) {
-    const middle = (low + high) >> 1;
-    if (state.starts[middle] <= state.pos) low = middle + 1;
-    else high = middle;
-  }
-  const end = Math.min(special, state.starts[low] ?? state.posMax, state.posMax);
+  const next = state.starts.find((start) => start > state.pos) ?? state.posMax;
+  const end = Math.min(special, next, state.posMax);
   if (end <= state.pos) return false;
   if (!silent) state.pending += state.src.slice(state.pos, end);
   state.pos = end;
@@ -111,16 +102,12 @@ function finishInline(token, previous) {
   for (const child of token.children) {
     if (child.type === "link_open") {
       const href = child.attrGet("href") ?? "";
-      open.push({ child, href, ok: Boolean(webAddress(href)) });
-      if (!open.at(-1).ok) child.type = "omitted";
+      open.push(href);
+      if (!webAddress(href)) child.type = "omitted";
     } else if (child.type === "link_close") {
-      const { ok, href } = open.pop();
-      if (ok) continue;
-      child.type = "text";
-      child.content = href ? ` (${href})` : "";
-    } else if (child.type === "image" && open.length) {
-      child.type = "text";
-    }
+      const href = open.pop();
+      if (!webAddress(href)) Object.assign(child, { type: "text", content: href && ` (${href})` });
+    } else if (child.type === "image" && open.length) child.type = "text";
   }
   const first = token.children[0];
   const task = previous?.type === "list_item_open" && first?.type === "text" && /^\[([ xX])\]\s/.exec(first.content);

@@ -10,13 +10,11 @@ export const en = {
   "markdown.diagram": "Diagram",
   "markdown.done": "Done",
   "markdown.footnote": "Footnote",
-  "markdown.footnotes": "Footnotes",
   "markdown.image": "Open image from",
   "markdown.no_diagram": "Can't be drawn",
   "markdown.not_done": "Not done",
   "markdown.show_source": "Show source",
   "markdown.table": "Table",
-  "markdown.text": "Text",
   "markdown.wrap": "Wrap",
 };
 
@@ -30,12 +28,10 @@ export const zh = {
   "markdown.diagram": "图表",
   "markdown.done": "已完成",
   "markdown.footnote": "脚注",
-  "markdown.footnotes": "脚注",
   "markdown.image": "打开图片，来自",
   "markdown.no_diagram": "无法绘制",
   "markdown.not_done": "未完成",
   "markdown.show_source": "显示源码",
   "markdown.table": "表格",
-  "markdown.text": "文本",
   "markdown.wrap": "自动换行",
 };

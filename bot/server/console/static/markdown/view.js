@@ -21,7 +21,8 @@ export class MarkdownView {
   #timer = 0;
   #frame = 0;
   #changedAt = -Infinity;
-  #themes = null;
+  #isWatching = false;
+  #closing = new AbortController();
 
   /** `t` returns a text by its key, see texts.js; `id` makes ids unique in the page. */
   constructor(target, { t, id = `message-${(views += 1)}` }) {
@@ -29,7 +30,7 @@ export class MarkdownView {
     this.#t = t;
     this.#blocks = new Blocks(id);
     target.classList.add("markdown");
-    target.addEventListener("click", this.#click);
+    target.addEventListener("click", (event) => this.#click(event), { signal: this.#closing.signal });
   }
 
   /** Show this source: soon if it is growing, at once otherwise. */
@@ -58,8 +59,7 @@ export class MarkdownView {
   /** Stop; the element keeps what it shows. */
   close() {
     this.#cancel();
-    this.#themes?.disconnect();
-    this.#element.removeEventListener("click", this.#click);
+    this.#closing.abort();
     for (const node of this.#element.querySelectorAll(".diagram")) widgets.get(node).close();
   }
 
@@ -84,12 +84,15 @@ export class MarkdownView {
   #start(widget) {
     if (!widget || widget.isStarted) return;
     widget.isStarted = true;
-    widget.start();
-    if (!(widget instanceof Diagram) || this.#themes) return;
+    widget.show();
+    if (!(widget instanceof Diagram) || this.#isWatching) return;
     // A diagram has the colours of the theme in which it was drawn.
-    this.#themes = new MutationObserver(() => this.#redraw());
-    this.#themes.observe(document.documentElement, { attributes: true });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
+    this.#isWatching = true;
+    const { signal } = this.#closing;
+    const observer = new MutationObserver(() => this.#redraw());
+    observer.observe(document.documentElement, { attributes: true });
+    signal.addEventListener("abort", () => observer.disconnect());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw(), { signal });
   }
 
   #redraw() {
@@ -101,7 +104,7 @@ export class MarkdownView {
     node.remove();
   }
 
-  #click = async ({ target }) => {
+  async #click({ target }) {
     const button = target.closest("button");
     if (!button || !this.#element.contains(button)) return;
     const widget = widgets.get(button.closest("figure"));
@@ -113,7 +116,7 @@ export class MarkdownView {
       button.setAttribute("aria-pressed", String(isOn));
     } else if (act === "note") jump(document.getElementById(`${this.#blocks.id}-note-${note}`));
     else if (act === "back") jump(this.#element.querySelector(`[data-act="note"][data-note="${note}"]`));
-  };
+  }
 
   async #copy(button, text) {
     let said = "markdown.copied";
@@ -181,17 +184,12 @@ function openElsewhere(link, t) {
 function addNotes(root, t) {
   for (const node of root.querySelectorAll(".note-ref")) {
     const number = node.textContent;
-    const label = `${t("markdown.footnote")} ${number}`;
-    node.replaceChildren(
-      element("button", { type: "button", "data-act": "note", "data-note": number, "aria-label": label, textContent: number }),
-    );
+    const note = { "data-act": "note", "data-note": number, "aria-label": `${t("markdown.footnote")} ${number}` };
+    node.replaceChildren(element("button", { type: "button", ...note, textContent: number }));
   }
-  const section = root.querySelector(".notes");
-  section?.setAttribute("aria-label", t("markdown.footnotes"));
-  section?.querySelectorAll(":scope > ol > li").forEach((item, index) => {
-    const label = t("markdown.back");
-    const back = element("button", { type: "button", "data-act": "back", "aria-label": label, textContent: "↩" });
-    back.dataset.note = index + 1;
-    (item.lastElementChild?.localName === "p" ? item.lastElementChild : item).append(" ", back);
+  root.querySelectorAll(".notes > ol > li").forEach((item, index) => {
+    const back = { "data-act": "back", "data-note": index + 1, "aria-label": t("markdown.back") };
+    const button = element("button", { type: "button", ...back, textContent: "↩" });
+    (item.lastElementChild?.localName === "p" ? item.lastElementChild : item).append(" ", button);
   });
 }
