@@ -24,7 +24,7 @@ TOKEN = 4
 INERT = {
     "script, style, iframe, object, embed, form, base, meta, link, svg:not(.katex svg)": 0,
     "[onclick], [onerror], [onload], [ontoggle], [style]:not(.katex *)": 0,
-    "img:not(.picture img), input:not([type=checkbox])": 0,
+    "img:not(.drawing img), input:not([type=checkbox])": 0,
     "[id]:not(li)": 0,
 }
 """Nothing in a message acts, loads or is styled, whatever the sample."""

@@ -70,7 +70,8 @@ def add_console(app: FastAPI) -> None:
     @open_to(Role.MEMBER)
     async def diagram() -> Response:
         """Return the frame in which the console draws diagrams."""
-        return HTMLResponse(DIAGRAM.render(), headers=_DIAGRAM_HEADERS)
+        build = await asyncio.to_thread(read_build)
+        return HTMLResponse(DIAGRAM.render(build=build), headers=_DIAGRAM_HEADERS)
 
     @app.get("/favicon.ico", include_in_schema=False)
     @open_to(Role.BLOCKED)
