@@ -81,7 +81,7 @@ EXPECTED: Mapping[str, Mapping[str, Any]] = {
         "td": ["Lamp", "1,234.50", "yes", "Chair | stool", "a|b", "no", "Short", "", ""],
         "td.align-right": 3,
         "th.align-center": 1,
-        ".table[tabindex='0'][role=region] > table": 1,
+        ".table[tabindex='0'][role=group] > table": 1,
         "td code": "a|b",
     },
     "gfm-table-wide": {"th": 8, "tbody tr": 4, "td": 32},

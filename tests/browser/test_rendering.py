@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.browser.axe import serious
 from tests.browser.rendered import EXPECTED
-from tests.browser.tab import Tab, opened
+from tests.browser.tab import PHONE, Tab, opened
 from tests.platforms.web.serving import World, world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -188,6 +189,16 @@ async def test_copy_returns_the_exact_source_of_a_code_block(browser: Browser, t
         await tab.page.get_by_role("button", name="Copy").click()
         await expect(tab.page.get_by_role("button", name="Copied")).to_be_visible()
         assert await tab.page.evaluate("navigator.clipboard.readText()") == code
+
+
+async def test_samples_fit_a_phone_and_are_accessible(browser: Browser, tmp_path: Path) -> None:
+    names = [name for name in SAMPLES if "mermaid" not in name and name != "hostile-pathological"]
+    async with world(tmp_path) as service, rendering(browser, service, SAMPLES) as tab:
+        await tab.page.set_viewport_size(PHONE)
+        await tab.page.evaluate("names => names.forEach(rendering.whole)", names)
+        await idle(tab.page, *(f"whole-{name}" for name in names))
+        assert await tab.fits()
+        assert await serious(tab.page) == []
 
 
 async def test_footnotes_diagrams_and_wide_tables_by_keyboard(browser: Browser, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ export class CodeBlock {
     this.settled = 0; // lines of a growing block that are not highlighted again
     this.code = element("code");
     if (language) this.code.className = `language-${language}`;
-    this.pre = element("pre", { tabIndex: 0, role: "region", "aria-label": language || t("markdown.code") }, this.code);
+    this.pre = element("pre", { tabIndex: 0, role: "group", "aria-label": language || t("markdown.code") }, this.code);
     this.bar = element(
       "figcaption",
       {},

@@ -72,7 +72,7 @@ export class Diagram extends CodeBlock {
     this.node.classList.add("diagram");
     const text = this.t("markdown.show_source");
     this.button = element("button", { type: "button", "data-act": "source", "aria-pressed": "false", textContent: text });
-    this.picture = element("div", { className: "drawing", tabIndex: 0, role: "region", "aria-label": this.t("markdown.diagram") });
+    this.picture = element("div", { className: "drawing", tabIndex: 0, role: "group", "aria-label": this.t("markdown.diagram") });
     this.address = "";
     this.drawn = "";
   }

@@ -3,7 +3,7 @@
 import { element, widgets } from "./dom.js";
 
 const LONGEST = 5000; // characters
-const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
+const OPTIONS = { throwOnError: true, errorColor: "inherit", trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 };
 let library = null;
 let loading = null;
 

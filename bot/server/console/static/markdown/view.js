@@ -147,7 +147,7 @@ function enhance(root, t) {
   for (const node of root.querySelectorAll("pre > code")) node.parentElement.replaceWith(codeNode(node, t));
   for (const node of root.querySelectorAll(".math")) new Formula(node);
   for (const node of root.querySelectorAll("table")) {
-    const region = element("div", { className: "table", tabIndex: 0, role: "region", "aria-label": t("markdown.table") });
+    const region = element("div", { className: "table", tabIndex: 0, role: "group", "aria-label": t("markdown.table") });
     node.replaceWith(region);
     region.append(node);
   }
