@@ -191,6 +191,21 @@ async def test_copy_returns_the_exact_source_of_a_code_block(browser: Browser, t
         assert await tab.page.evaluate("navigator.clipboard.readText()") == code
 
 
+async def test_the_frame_for_diagrams_reaches_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        answer = await service.http.get("/diagram")
+        rules = dict(
+            rule.strip().partition(" ")[::2] for rule in answer.headers["content-security-policy"].split(";")
+        )
+        assert rules["default-src"] == "'none'"
+        assert rules["script-src"] == rules["frame-ancestors"] == "'self'"
+        assert set(rules) & {"connect-src", "img-src", "font-src", "frame-src", "worker-src"} == set()
+        assert rules["sandbox"] == "allow-scripts allow-same-origin"
+        page = await service.http.get("/next")
+        assert "frame-src 'self'; " in page.headers["content-security-policy"]
+        assert (await service.http.get("/diagram", headers={"authorization": ""})).status_code == 401
+
+
 async def test_samples_fit_a_phone_and_are_accessible(browser: Browser, tmp_path: Path) -> None:
     names = [name for name in SAMPLES if "mermaid" not in name and name != "hostile-pathological"]
     async with world(tmp_path) as service, rendering(browser, service, SAMPLES) as tab:
