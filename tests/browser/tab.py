@@ -90,13 +90,16 @@ async def sign_in(context: BrowserContext, url: str, token: str) -> None:
 
 
 @asynccontextmanager
-async def opened(browser: Browser, service: World, path: str = "/", **options: Any) -> AsyncIterator[Tab]:
+async def opened(
+    browser: Browser, service: World, path: str = "/", *, refused: tuple[int, ...] = (), **options: Any
+) -> AsyncIterator[Tab]:
     """Open the console as the owner, or as the person of a sign-in link."""
     context = await browser.new_context(**options)
     if "#code=" not in path:
         await sign_in(context, service.url, service.token)
     tab = Tab(await context.new_page(), service.url)
+    tab.refused = refused
     await tab.page.goto(service.url + path)
     yield tab
-    assert tab.bad == []
+    assert tab.bad == [], tab.bad
     await context.close()

@@ -1,4 +1,4 @@
-"""Agent sections of the web console: memory, MCP servers, models."""
+"""Agent sections of the web console: memory."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from tests.browser.tab import PHONE, opened
-from tests.platforms.web.serving import MODELS, world
+from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
-OFF = {"command": "x", "env": {"TOKEN": "s3cret"}, "enabled": False, "description": "Does things"}
-
-
-@pytest.fixture
-def extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / FILE_NAME
-    path.write_text(json.dumps({"mcpServers": {"things": OFF}}))
-    monkeypatch.setenv(PATH_VARIABLE, str(path))
-    return path
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
@@ -106,39 +96,3 @@ async def test_a_rejected_memory_owner_shows_an_error(browser: Browser, tmp_path
         await tab.box.get_by_label("Owner").fill("")
         await tab.press("Show")
         await expect(tab.box).to_contain_text("person:web:web:owner")
-
-
-async def test_mcp_servers_are_edited_and_switched(
-    browser: Browser, tmp_path: Path, extensions: Path
-) -> None:
-    async with world(tmp_path) as service, opened(browser, service, "/#/mcp") as tab:
-        tab.refused = (422,)
-        await tab.row("things", "Does things", "off")
-        await tab.press("Edit configuration")
-        area = tab.dialog.get_by_label("Servers by name, as JSON")
-        save = tab.dialog.get_by_role("button", name="Save")
-        shown = json.loads(await area.input_value())
-        assert shown["things"]["env"] == {"TOKEN": "***"}
-        await area.fill("{")
-        await save.click()
-        await expect(tab.dialog.get_by_role("alert")).to_contain_text("Invalid JSON")
-        await area.fill(json.dumps({**shown, "web": {"url": "http://127.0.0.1:9/mcp", "enabled": False}}))
-        await save.click()
-        await expect(tab.said).to_have_text("MCP configuration saved.")
-        await tab.row("web", "off")
-        stored = json.loads(extensions.read_text())["mcpServers"]
-        assert stored["things"]["env"] == {"TOKEN": "s3cret"}
-        await tab.press("Switch on: web")
-        await expect(tab.said).to_have_text("web is on.")
-        assert json.loads(extensions.read_text())["mcpServers"]["web"]["enabled"] is True
-
-
-async def test_models(browser: Browser, tmp_path: Path) -> None:
-    async with (
-        world(tmp_path, extra=MODELS) as service,
-        opened(browser, service, "/#/models", viewport=PHONE) as tab,
-    ):
-        await tab.row("Scripted model", "scripted", "config", "default")
-        await tab.press("Test: Scripted model")
-        await expect(tab.said).to_contain_text("scripted answered in")
-        assert await tab.fits()

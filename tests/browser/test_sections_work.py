@@ -1,4 +1,4 @@
-"""Accounts, conversations and turns in the web console."""
+"""Conversations and turns in the web console."""
 
 from __future__ import annotations
 
@@ -14,26 +14,6 @@ from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
-BROKEN = (
-    "channels: {telegram: {bot_token: '123456:abcdefghijklmnopqrstuvwxyz', base_url: 'http://127.0.0.1:9'}}"
-)
-
-
-async def test_accounts_show_their_state_and_restart(browser: Browser, tmp_path: Path) -> None:
-    async with world(tmp_path, extra=BROKEN) as service, opened(browser, service, "/#/accounts") as tab:
-        await tab.row("telegram", "failed", "Telegram")
-        await tab.row("web", "live")
-        await tab.press("Restart: web", sure=True)
-        await expect(tab.said).to_have_text("Restarting web…")
-        await tab.row("web", "live")
-        await expect(tab.box.locator("#connect-slack pre")).to_be_hidden()
-        await tab.box.get_by_text("Slack", exact=True).click()
-        await expect(tab.box.locator("#connect-slack pre")).to_contain_text("app_token: $SLACK_APP_TOKEN")
-        await expect(tab.box.locator("#connect-slack code")).to_have_text(".venv/bin/roebot init slack")
-        # Drawn again every few seconds, and still open.
-        async with tab.page.expect_response("**/api/channels**"):
-            pass
-        await expect(tab.box.locator("#connect-slack pre")).to_be_visible()
 
 
 async def test_a_conversation_shows_its_turns_and_transcript(browser: Browser, tmp_path: Path) -> None:

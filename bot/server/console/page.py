@@ -17,6 +17,7 @@ from bot.server.api.auth import WEB, Principal, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.console.assets import mount_assets, read_build
 from bot.store import read_models
+from bot.texts import texts_for
 
 # Load the table of MIME types now rather than during the first request.
 mimetypes.init()
@@ -58,7 +59,7 @@ def add_console(app: FastAPI) -> None:
         services: ApiServices = request.app.state.services
         by = find_caller(request)
         if by is None:
-            return HTMLResponse(SIGN_IN.render(version=services.version, by=by), headers=_NO_STORE)
+            return await _sign_in_page(request)
         shown = CONSOLE.render(
             language=_language(services, by),
             session=await _session(services, by),
@@ -80,6 +81,13 @@ def add_console(app: FastAPI) -> None:
         return Response(status_code=204)
 
     mount_assets(app)
+
+
+async def _sign_in_page(request: Request) -> Response:
+    """Return the sign-in form in the browser's language."""
+    language = texts_for(request.headers.get("accept-language", "")).locale
+    shown = SIGN_IN.render(language=language, build=await asyncio.to_thread(read_build))
+    return HTMLResponse(shown, headers=_NO_STORE)
 
 
 def _language(services: ApiServices, by: Principal) -> str:

@@ -14,13 +14,14 @@ const ENTRIES = [
   { name: "people", group: "people", icon: "users", permission: "grant", load: old("people"), old: true },
   { name: "memory", group: "people", icon: "brain", load: old("memory"), old: true },
   { name: "privacy", group: "people", icon: "lock", load: old("privacy"), old: true },
-  { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: old("accounts"), old: true },
-  { name: "models", group: "setup", icon: "sparkles", load: old("models"), old: true },
+  { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: () => import("../setup/accounts.js").then(() => ({ tag: "roe-accounts" })) },
+  { name: "models", group: "setup", icon: "sparkles", load: () => import("../setup/models.js").then(() => ({ tag: "roe-models" })) },
   { name: "agents", group: "setup", icon: "bot", load: () => import("../setup/agents.js").then(() => ({ tag: "roe-agents" })) },
   { name: "skills", group: "setup", icon: "puzzle", load: () => import("../setup/skills.js").then(() => ({ tag: "roe-skills" })) },
-  { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: old("mcp"), old: true },
+  { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: () => import("../setup/mcp.js").then(() => ({ tag: "roe-mcp" })) },
   { name: "usage", group: "records", icon: "chart-no-axes-column", load: old("usage"), old: true },
   { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: old("audit"), old: true },
+  { name: "docs", group: "records", icon: "book-open", load: () => import("../docs/docs.js").then(() => ({ tag: "roe-docs" })) },
 ];
 
 /** The pages that the person may open. */

@@ -131,7 +131,8 @@ export class Form extends Element {
     const rest = [];
     const errors = { ...this.errors };
     for (const { key, text } of error.problems || []) {
-      const field = this.list.find((one) => key === one.place || key === one.key || key.endsWith(`.${one.place || one.key}`));
+      const plain = key.replace(/\[\d+\]$/, "");
+      const field = this.list.find((one) => [one.place, one.key].includes(plain) || plain.endsWith(`.${one.place || one.key}`));
       if (field) errors[field.key] = text;
       else rest.push(text);
     }
@@ -164,9 +165,6 @@ export class Form extends Element {
       return html`<input class="input" type="file" id=${id} name=${key} accept=${ifDefined(field.accept)} aria-describedby=${about}
         aria-invalid=${invalid} @change=${(event) => this.set(key, event.target.files[0] || "")} />`;
     }
-    if (type === "entries") {
-      return html`<roe-entries .label=${field.label} .kind=${key} .value=${value || []} @entries=${(event) => this.set(key, event.detail)}></roe-entries>`;
-    }
     const secret = type === "secret";
     const list = field.offers?.length ? `${id}-offers` : undefined;
     const kind = secret ? (this.shown.has(key) ? "text" : "password") : type;
@@ -194,14 +192,10 @@ export class Form extends Element {
         aria-describedby=${about} @change=${(event) => this.set(field.key, event.target.checked)} /><span>${field.label}</span></label>
         <small id=${about}>${field.hint || nothing}</small></div>`;
     }
-    if (field.type === "picker") {
-      return html`<roe-picker .label=${field.label} .hint=${this.errors[field.key] || field.hint || ""} .source=${field.source}
-        @change=${(event) => this.set(field.key, event.detail?.value ?? "")}></roe-picker>`;
-    }
     const { state, text } = this.checks[field.key] || {};
     const error = this.errors[field.key] || (state === "bad" ? text : "");
     return html`<div class="field">
-      <label for=${field.type === "entries" ? nothing : id}>${field.label}${field.required || ["entries", "choice"].includes(field.type) ? nothing : html` <span class="quiet">${t("form.optional")}</span>`}</label>
+      <label for=${field.type === "entries" ? nothing : id}>${field.label}${field.required || ["entries", "choice", "number"].includes(field.type) ? nothing : html` <span class="quiet">${t("form.optional")}</span>`}</label>
       ${this.input(field, id, about)}
       <small id=${about} aria-live="polite">
         ${error ? html`<span class="problem">${icon("circle-alert")} ${error}</span>` : nothing}

@@ -1,0 +1,216 @@
+// MCP servers: list with tools and switches, add one after a look at its tools, edit, remove.
+
+import { html, nothing } from "../vendor/lit.js";
+import { ApiError, get, patch, post, put, remove } from "../api/client.js";
+import { t } from "../texts/texts.js";
+import { attempt, toast } from "../ui/dialog.js";
+import { icon } from "../ui/icon.js";
+import { menuButton } from "../ui/menu.js";
+import { Page } from "../ui/page.js";
+import { go } from "../app/router.js";
+import { isOwner } from "../app/session.js";
+import { badge, confirmed, entries, entry, formIn, intro, toggle } from "./parts.js";
+
+const KINDS = { ready: "good", starting: "warn", idle: "info", unavailable: "bad" };
+const SIGN_IN = /sign[ _-]?in/i;
+const at = (name) => `/api/mcp/servers/${encodeURIComponent(name)}`;
+
+class McpServers extends Page {
+  constructor() {
+    super();
+    this.interval = 15_000;
+    /** What the server to be added has, and its tools that are on. @type {any} */
+    this.found = null;
+    /** @type {Set<string>} */
+    this.chosen = new Set();
+    /** Tools of servers that were added just now and start with the next run. @type {Map<string, any[]>} */
+    this.known = new Map();
+  }
+
+  get heading() {
+    return this.rest === "add" ? t("mcp.add") : "";
+  }
+
+  actions() {
+    if (!isOwner || this.rest) return nothing;
+    return html`<a class="button primary" id="add" data-go href="#/mcp/add">${icon("plus")}<span>${t("mcp.add")}</span></a>`;
+  }
+
+  async load() {
+    const [{ servers }, config] = await Promise.all([get("/api/mcp/servers"), isOwner ? get("/api/mcp/config") : null]);
+    const stored = config?.mcp_servers || {};
+    return { servers: servers.map((server) => this.withTools(server, stored[server.name])), config: stored };
+  }
+
+  withTools(server, config) {
+    const known = this.known.get(server.name);
+    if (server.tools.length || !known) return server;
+    return { ...server, tools: known.map((tool) => ({ ...tool, enabled: !config?.tools || config.tools.includes(tool.name) })) };
+  }
+
+  async change(work, done) {
+    await work();
+    toast(done);
+    await this.refresh();
+  }
+
+  /** Switch a tool; an answer with all tools on means all, also those that the server adds later. */
+  switchTool(server, tool, on) {
+    const names = server.tools.filter((one) => (one.name === tool.name ? on : one.enabled !== false)).map((one) => one.name);
+    const tools = names.length === server.tools.length ? null : names;
+    return this.change(() => put(at(server.name), { tools }), t(on ? "setup.isOn" : "setup.isOff", { name: tool.name }));
+  }
+
+  tools(server) {
+    if (!server.tools.length) return nothing;
+    const on = server.tools.filter((tool) => tool.enabled !== false).length;
+    return html`<details class="entry-more" id="tools-${server.name}">
+      <summary>${t("mcp.tools", { on, count: server.tools.length })}</summary>
+      <ul class="lines">${server.tools.map(
+        (tool) => html`<li class="row spread"><span class="grow words"><strong>${tool.name}</strong>
+            ${tool.description ? html`<br /><span class="small quiet">${tool.description}</span>` : nothing}</span>
+          ${tool.enabled === undefined ? nothing : toggle(tool.name, tool.enabled, (enabled) => this.switchTool(server, tool, enabled))}</li>`,
+      )}</ul>
+    </details>`;
+  }
+
+  async edit(server) {
+    const before = this.data.config[server.name] || {};
+    const fields = [{ key: "json", label: t("mcp.json"), type: "code", value: JSON.stringify(before, null, 2), required: true, hint: t("mcp.secretHint") }];
+    const send = async ({ json }) => {
+      const after = parsed(json);
+      const gone = Object.fromEntries(Object.keys(before).filter((key) => !(key in after)).map((key) => [key, null]));
+      await patch(at(server.name), { server: { ...after, ...gone } });
+    };
+    if (!(await formIn(t("mcp.editOf", { name: server.name }), { fields, send, wide: true }))) return;
+    toast(t("mcp.saved", { name: server.name }));
+    await this.refresh();
+  }
+
+  async removeServer(name) {
+    const done = await confirmed(t("setup.removeOf", { name }), t("mcp.removeText"), t("setup.remove"), () => remove(at(name)), t("setup.removed", { name }));
+    if (done) await this.refresh();
+  }
+
+  row(server) {
+    const off = server.state === "off";
+    const { url, command, args } = this.data.config[server.name] || {};
+    const change = (enabled) => this.change(() => put(at(server.name), { enabled }), t(enabled ? "setup.isOn" : "setup.isOff", { name: server.name }));
+    return entry({
+      glyph: "wrench",
+      name: server.name,
+      badges: badge(t(`mcp.${server.state}`), KINDS[server.state]),
+      lines: [
+        server.description,
+        url || command ? html`<span class="mono">${url || [command, ...(args || [])].join(" ")}</span>` : nothing,
+        server.detail && html`<span class=${server.state === "unavailable" ? "problem" : ""}>${server.detail}</span>`,
+        SIGN_IN.test(server.detail || "") && t("mcp.signIn", { name: server.name }),
+      ],
+      actions: html`${isOwner
+        ? menuButton(t("setup.actionsOf", { name: server.name }), "ellipsis", [
+            { text: t("app.edit"), icon: "pencil", run: () => this.edit(server) },
+            "-",
+            { text: t("setup.remove"), icon: "trash-2", danger: true, run: () => this.removeServer(server.name) },
+          ])
+        : nothing}
+      ${toggle(server.name, !off, change)}`,
+      below: this.tools(server),
+    });
+  }
+
+  view({ servers }) {
+    if (this.rest === "add" && isOwner) return this.addView();
+    return html`${intro(t("mcp.intro"), "howto/connect-mcp-servers")}
+      ${entries(t("page.mcp"), servers.map((server) => this.row(server)), t("mcp.none"))}`;
+  }
+
+  // Adding a server
+
+  fields = (values) => {
+    const remote = (values.kind || "url") === "url";
+    return [
+      { key: "kind", label: t("mcp.kind"), type: "choice", choices: [["url", t("mcp.kindUrl")], ["command", t("mcp.kindCommand")]], value: "url", required: true },
+      { key: "name", label: t("mcp.name"), required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]*", wrong: t("mcp.wrongName"), hint: t("mcp.nameHint") },
+      remote && { key: "url", label: t("mcp.url"), type: "url", required: true, placeholder: "https://example.com/mcp", pattern: "https?://.+", wrong: t("models.wrongAddress") },
+      remote && { key: "token", label: t("mcp.token"), type: "secret", hint: t("mcp.tokenHint") },
+      !remote && { key: "command", label: t("mcp.command"), required: true, placeholder: "npx -y @example/server", hint: t("mcp.commandHint") },
+      !remote && { key: "env", label: t("mcp.env"), type: "area", placeholder: "TOKEN=…", hint: t("mcp.envHint") },
+      { key: "description", label: t("mcp.description"), hint: t("mcp.descriptionHint") },
+    ].filter(Boolean);
+  };
+
+  async check(values) {
+    this.found = null;
+    const body = { name: values.name, server: serverOf(values) };
+    const found = await post("/api/mcp/servers/check", body);
+    this.found = { ...found, body };
+    this.chosen = new Set(found.tools.map(({ name }) => name));
+    await this.updateComplete;
+    this.requestUpdate();
+    await this.updateComplete;
+    /** @type {HTMLElement} */ (this.querySelector("#found"))?.focus();
+  }
+
+  async add() {
+    const { body, tools } = this.found;
+    const server = this.chosen.size === tools.length ? body.server : { ...body.server, tools: [...this.chosen] };
+    const done = await attempt(() => post("/api/mcp/servers", { ...body, server }).then(() => true), t("mcp.added", { name: body.name }));
+    if (!done) return;
+    this.known.set(body.name, tools);
+    this.found = null;
+    go("#/mcp");
+    await this.refresh();
+  }
+
+  flip(name, on) {
+    if (on) this.chosen.add(name);
+    else this.chosen.delete(name);
+    this.requestUpdate();
+  }
+
+  addView() {
+    return html`${intro(t("mcp.addIntro"), "howto/connect-mcp-servers")}
+      <section class="card padded narrow"><roe-form .fields=${this.fields} .yes=${t("mcp.check")} .send=${(values) => this.check(values)}
+        .more=${html`<a class="button" data-go href="#/mcp">${t("app.cancel")}</a>`} @changed=${() => this.found && ((this.found = null), this.requestUpdate())}></roe-form></section>
+      ${this.found ? this.foundView(this.found) : nothing}`;
+  }
+
+  foundView({ state, detail, tools }) {
+    const works = state === "ready" || state === "idle" || tools.length;
+    return html`<section class="card padded narrow stack" aria-labelledby="found">
+      <h2 id="found" tabindex="-1">${works ? t("mcp.found", { count: tools.length }) : t("mcp.notReached")}</h2>
+      ${detail ? html`<p class=${works ? "quiet" : "problem"}>${detail}</p>` : nothing}
+      ${tools.length ? html`<p class="small quiet">${t("mcp.choose")}</p>` : nothing}
+      <ul class="lines">${tools.map((tool) => html`<li><label class="check"><input type="checkbox" .checked=${this.chosen.has(tool.name)}
+        @change=${(event) => this.flip(tool.name, event.target.checked)} /><span class="words"><strong>${tool.name}</strong>
+        ${tool.description ? html`<br /><span class="small quiet">${tool.description}</span>` : nothing}</span></label></li>`)}</ul>
+      <div class="answers">
+        ${tools.length ? html`<button class="button" @click=${() => ((this.chosen = new Set()), this.requestUpdate())}>${t("mcp.allowNone")}</button>` : nothing}
+        <button class="button ${works ? "primary" : ""}" @click=${() => this.add()}>${works ? t("mcp.addNow") : t("mcp.addAnyway")}</button>
+      </div>
+    </section>`;
+  }
+}
+
+/** A server's configuration from the values of the form. */
+function serverOf({ kind, url, token, command, env, description }) {
+  const about = description ? { description } : {};
+  if (kind === "url") return { type: "http", url, ...(token ? { headers: { Authorization: token.includes(" ") ? token : `Bearer ${token}` } } : {}), ...about };
+  const [program, ...args] = words(command);
+  const lines = (env || "").split("\n").filter((line) => line.includes("="));
+  const pairs = lines.map((line) => [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1).trim()]);
+  return { type: "stdio", command: program, args, ...(pairs.length ? { env: Object.fromEntries(pairs) } : {}), ...about };
+}
+
+/** The words of a command line; quotes keep spaces. */
+const words = (line) => [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare);
+
+function parsed(written) {
+  try {
+    return JSON.parse(written);
+  } catch (error) {
+    throw new ApiError(422, t("mcp.invalidJson", { detail: error.message }));
+  }
+}
+
+customElements.define("roe-mcp", McpServers);

@@ -1,0 +1,174 @@
+"""Connecting models, accounts and MCP servers in the web console."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from llmock.pytest_plugin import LLMock
+from playwright.async_api import Browser, expect
+
+from roebot_testing.emulators.telegram import TelegramEmulator
+from tests.browser.axe import serious
+from tests.browser.tab import PHONE, opened
+from tests.browser.test_setup_pages import START, choose, entry, extensions, said
+from tests.platforms.web.serving import MODELS, world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+__all__ = ["extensions"]
+SERVER = f"{sys.executable} -m tests.harness.mcp_server stdio"
+KEY = "sk-planted-secret-of-the-provider"
+
+
+async def test_a_model_is_connected_tested_and_removed(
+    browser: Browser, tmp_path: Path, llmock: LLMock
+) -> None:
+    llmock.reply("ready")
+    async with (
+        world(tmp_path, extra=MODELS) as service,
+        opened(browser, service, f"{START}models", viewport=PHONE, refused=(422,)) as tab,
+    ):
+        page, dialog = tab.page, tab.dialog
+        await expect(entry(tab, "Scripted model")).to_contain_text("Default")
+        await page.get_by_role("button", name="Test Scripted model").click()
+        await expect(entry(tab, "Scripted model").get_by_role("status")).to_contain_text("Answered in")
+        await page.goto(f"{service.url}{START}models/connect")
+        await page.get_by_label("Provider").select_option("Another server (OpenAI-compatible)")
+        await page.get_by_role("button", name="Test and save").click()
+        await expect(page.get_by_label("Base URL")).to_be_focused()
+        await expect(page.locator(".field").filter(has_text="Base URL")).to_contain_text("This is required.")
+        await page.get_by_label("Base URL").fill(llmock.base_url())
+        await page.locator("input[name=api_key]").fill(KEY)
+        await page.get_by_label("Model", exact=True).fill("big")
+        assert await serious(page) == []
+        assert await tab.fits()
+        await page.get_by_role("button", name="Test and save").click()
+        await expect(dialog).to_contain_text("$BIG_API_KEY")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(entry(tab, "big")).to_contain_text("Default")
+        assert KEY not in (tmp_path / "config.yaml").read_text()
+        assert KEY in (tmp_path / "secrets.env").read_text()
+        assert KEY not in await page.content()
+        await choose(tab, "Scripted model", "Make default")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(entry(tab, "Scripted model")).to_contain_text("Default")
+        await choose(tab, "big", "Remove")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(entry(tab, "big")).to_have_count(0)
+
+
+async def test_an_account_goes_live_and_its_owner_is_found(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        TelegramEmulator.serve() as emulator,
+        world(tmp_path) as service,
+        opened(browser, service, f"{START}accounts") as tab,
+    ):
+        page, dialog = tab.page, tab.dialog
+        await page.get_by_role("link", name="Connect an account").click()
+        await page.get_by_role("link", name="Telegram").click()
+        await expect(page.locator("h1")).to_have_text("Connect Telegram")
+        await page.get_by_role("button", name="Use another API address").click()
+        await page.get_by_label("API address").fill(emulator.url)
+        token = page.get_by_label("The token from @BotFather", exact=True)
+        await token.fill("123456789:AA-wrong-token-wrong-token-wrong-to")
+        await expect(page.locator(".field .problem")).to_contain_text("Telegram")
+        assert await serious(page) == []
+        await token.fill(emulator.token)
+        await expect(page.locator(".field .accepted")).to_contain_text("Accepted:")
+        await page.get_by_role("button", name="Connect", exact=True).click()
+        await expect(dialog).to_contain_text("channels:")
+        await expect(dialog).not_to_contain_text(emulator.token)
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("Live as")).to_be_visible()
+        await expect(page.get_by_text("Waiting for your first message…")).to_be_visible()
+        emulator.people.says("hello", user=7)
+        await page.get_by_role("button", name="Yes, this is me").click()
+        await expect(page.get_by_text("Telegram is connected.")).to_be_visible()
+        given = (await service.http.get("/api/access")).json()["given"]
+        assert [(one["entry"], one["role"]) for one in given] == [("telegram:7", "owner")]
+        assert emulator.token not in (tmp_path / "config.yaml").read_text()
+        assert emulator.token not in await page.content()
+
+
+async def test_a_refused_token_is_replaced_and_an_account_restarted(browser: Browser, tmp_path: Path) -> None:
+    async with TelegramEmulator.serve() as emulator:
+        broken = f'channels: {{telegram: {{bot_token: "123456789:AAwrong", base_url: "{emulator.url}"}}}}\n'
+        async with (
+            world(tmp_path, extra=broken) as service,
+            opened(browser, service, f"{START}accounts", viewport=PHONE) as tab,
+        ):
+            row = entry(tab, "telegram")
+            await expect(row).to_contain_text("Failed")
+            await choose(tab, "telegram", "Restart")
+            await tab.dialog.locator(".primary").click()
+            await expect(said(tab, "Restarting telegram…")).to_be_visible()
+            assert await tab.fits()
+            await row.get_by_role("button", name="Replace the token").click()
+            await expect(tab.dialog.locator("input")).to_be_focused()
+            await tab.page.keyboard.type(emulator.token)
+            await expect(tab.dialog.locator(".accepted")).to_contain_text("Accepted:")
+            assert await serious(tab.page) == []
+            await tab.page.keyboard.press("Enter")
+            await expect(said(tab, "Saved and applied.")).to_be_visible()
+            await expect(row).to_contain_text("Live")
+
+
+async def test_an_mcp_server_is_added_beside_another(
+    browser: Browser, tmp_path: Path, extensions: Path
+) -> None:
+    off = {"command": "x", "env": {"TOKEN": "s3cret"}, "enabled": False, "description": "Does things"}
+    extensions.write_text(json.dumps({"mcpServers": {"things": off}}))
+    async with (
+        world(tmp_path) as service,
+        opened(browser, service, f"{START}mcp", viewport=PHONE, refused=(422,)) as tab,
+    ):
+        page, dialog = tab.page, tab.dialog
+        await expect(entry(tab, "things")).to_contain_text("Does things")
+        await page.get_by_role("link", name="Add a server").click()
+        await page.get_by_label("Type").select_option("Command on this machine")
+        await page.get_by_label("Name", exact=True).fill("mine")
+        await page.get_by_label("Command", exact=True).fill(SERVER)
+        await page.get_by_role("button", name="Look at its tools").click()
+        await expect(page.locator("#found")).to_be_focused()
+        tools = await page.locator(".check strong").all_inner_texts()
+        assert len(tools) > 1
+        await page.get_by_role("button", name="Clear all").click()
+        await page.get_by_label(tools[0], exact=False).first.check()
+        assert await serious(page) == []
+        assert await tab.fits()
+        await page.get_by_role("button", name="Add the server").click()
+        await expect(said(tab, "mine was added.")).to_be_visible()
+        stored = json.loads(extensions.read_text())["mcpServers"]
+        assert (stored["things"], stored["mine"]["tools"]) == (off, tools[:1])
+        await entry(tab, "mine").locator("summary").click()
+        switch = page.get_by_role("switch", name=tools[1], exact=True)
+        await switch.check()
+        await expect(said(tab, f"{tools[1]} is on.")).to_be_visible()
+        assert json.loads(extensions.read_text())["mcpServers"]["mine"]["tools"] == tools[:2]
+        await choose(tab, "things", "Edit")
+        area = dialog.get_by_label("Configuration, as JSON")
+        shown = json.loads(await area.input_value())
+        assert shown["env"] == {"TOKEN": "***"}
+        await area.fill("{")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("Invalid JSON")
+        await area.fill(json.dumps({**shown, "description": "Does more"}))
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(entry(tab, "things")).to_contain_text("Does more")
+        assert json.loads(extensions.read_text())["mcpServers"]["things"]["env"] == {"TOKEN": "s3cret"}
+        await choose(tab, "mine", "Remove")
+        await dialog.locator(".primary").click()
+        await expect(said(tab, "mine was removed.")).to_be_visible()
+        assert list(json.loads(extensions.read_text())["mcpServers"]) == ["things"]
+
+
+async def test_documentation_is_searched_and_read(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service, f"{START}docs", viewport=PHONE) as tab:
+        await tab.page.get_by_role("searchbox").fill("connect slack")
+        await tab.page.get_by_role("link", name="Connect Slack").first.click()
+        await expect(tab.page.locator("h1")).to_have_text("Connect Slack")
+        await expect(tab.page.locator(".docs-page h2").first).to_be_visible()
+        assert await tab.fits()
+        assert await serious(tab.page) == []
