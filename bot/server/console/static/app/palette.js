@@ -46,7 +46,7 @@ async function findChats(typed, signal) {
     text: hit.title || t("palette.untitled"),
     excerpt: hit.in === "title" ? "" : hit.excerpt,
     at: hit.at,
-    address: chatAddress(hit.conversation),
+    address: chatAddress(hit.conversation) + (hit.turn ? `#turn-${hit.turn}` : ""),
   }));
 }
 

@@ -11,7 +11,7 @@ const changed = () => dispatchEvent(new CustomEvent("chats-changed"));
 /** The menu items of a chat. `rename` replaces the dialog for the new title. */
 export function chatActions(chat, rename = () => askTitle(chat)) {
   return [
-    { text: t("chat.rename"), icon: "pencil", run: rename },
+    ...(chat.own ? [{ text: t("chat.rename"), icon: "pencil", run: rename }] : []),
     { text: t("chat.exportMarkdown"), icon: "download", run: () => download(chat, "markdown") },
     { text: t("chat.exportJson"), icon: "download", run: () => download(chat, "json") },
     ...(chat.own ? ["-", { text: t("chat.delete"), icon: "trash-2", danger: true, run: () => deleteChat(chat) }] : []),
@@ -45,4 +45,5 @@ async function deleteChat(chat) {
   if (!done) return;
   changed();
   if (currentRoute().conversation === chat.id) go(chatAddress(null), { replace: true });
+  else /** @type {HTMLElement | null} */ (document.querySelector("#new"))?.focus();
 }

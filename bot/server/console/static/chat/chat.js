@@ -42,6 +42,9 @@ class Chat extends Element {
     this.followUps = null;
     this.onKey = (event) => this.key(event);
     this.onFocus = () => this.loadModels();
+    this.onRoute = () => this.reveal();
+    /** The turn of the address that is not shown yet. */
+    this.target = 0;
     this.onRenamed = (event) => event.detail.id === this.talk?.id && this.talk.reload();
   }
 
@@ -50,6 +53,7 @@ class Chat extends Element {
     this.loadModels();
     addEventListener("keydown", this.onKey);
     addEventListener("focus", this.onFocus);
+    addEventListener("route", this.onRoute);
     addEventListener("chat-renamed", this.onRenamed);
   }
 
@@ -57,6 +61,7 @@ class Chat extends Element {
     super.disconnectedCallback();
     removeEventListener("keydown", this.onKey);
     removeEventListener("focus", this.onFocus);
+    removeEventListener("route", this.onRoute);
     removeEventListener("chat-renamed", this.onRenamed);
     this.talk?.close();
   }
@@ -75,6 +80,7 @@ class Chat extends Element {
     const talk = new Conversation(id);
     this.talk = talk;
     this.followUps = null;
+    this.reveal();
     talk.addEventListener("change", () => talk === this.talk && this.changed());
     talk.addEventListener("turn", () => talk === this.talk && this.talk.busy !== this.shownBusy && this.requestUpdate());
     talk.addEventListener("created", () => talk === this.talk && this.isConnected && go(chatAddress(talk.id)));
@@ -83,7 +89,18 @@ class Chat extends Element {
     this.updateComplete.then(() => this.composer?.focus());
   }
 
+  /** Show the turn that the address names, such as one that was searched. */
+  reveal() {
+    this.target = Number(/^#turn-(\d+)$/.exec(location.hash)?.[1]) || 0;
+    this.updateComplete.then(() => this.talk?.loaded && this.changed());
+  }
+
   changed() {
+    const { target } = this;
+    if (target && this.talk.loaded && this.talk.id === this.conversation) {
+      this.target = 0;
+      this.updateComplete.then(() => attempt(() => this.transcript.reveal(target)));
+    }
     if (this.followUps && this.followUps.turn !== this.talk.last?.id) this.followUps = null;
     this.requestUpdate();
   }

@@ -109,6 +109,20 @@ class Transcript extends Element {
     if (scroller.scrollTop < NEAR_BEGINNING) scroller.scrollTop = scroller.scrollHeight - before;
   }
 
+  /** Show a turn, with all that came after it. */
+  async reveal(id) {
+    const { talk } = this;
+    while (talk === this.talk && talk.earlier && !talk.turns.has(id)) await talk.loadEarlier();
+    if (talk !== this.talk || !talk.turns.has(id)) return;
+    this.pinned = false;
+    await this.updateComplete;
+    const shown = this.querySelector(`roe-turn[data-turn="${id}"]`);
+    shown.classList.add("revealed");
+    shown.scrollIntoView({ block: "start" });
+    // What stands above gets its real height only now.
+    requestAnimationFrame(() => shown.scrollIntoView({ block: "start" }));
+  }
+
   render() {
     const { talk } = this;
     const turns = talk?.list || [];
