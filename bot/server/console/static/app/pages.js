@@ -19,6 +19,7 @@ const ENTRIES = [
   { name: "agents", group: "setup", icon: "bot", load: () => import("../setup/agents.js").then(() => ({ tag: "roe-agents" })) },
   { name: "skills", group: "setup", icon: "puzzle", load: () => import("../setup/skills.js").then(() => ({ tag: "roe-skills" })) },
   { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: () => import("../setup/mcp.js").then(() => ({ tag: "roe-mcp" })) },
+  { name: "settings", group: "setup", icon: "settings", permission: "configure", load: () => import("../setup/settings-page.js").then(() => ({ tag: "roe-settings" })) },
   { name: "usage", group: "records", icon: "chart-no-axes-column", load: old("usage"), old: true },
   { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: old("audit"), old: true },
   { name: "docs", group: "records", icon: "book-open", load: () => import("../docs/docs.js").then(() => ({ tag: "roe-docs" })) },

@@ -13,7 +13,7 @@ import { explain } from "./page.js";
  * `place` is the key in the configuration whose problems belong to the field.
  * @typedef {{key: string, label: string, hint?: unknown, type?: string, value?: any, required?: boolean, pattern?: string,
  *   wrong?: string, placeholder?: string, choices?: string[][], offers?: string[], place?: string, extra?: unknown, max?: number,
- *   accept?: string, source?: (typed: string) => Promise<any[]>, check?: (value: any, values: Record<string, any>) => Promise<{ok: boolean | null, text?: string} | null>}} Field
+ *   accept?: string, check?: (value: any, values: Record<string, any>) => Promise<{ok: boolean | null, text?: string} | null>}} Field
  */
 
 /** Problems of fields: `problems` are `{key, text}`, where key ends with a field's place or key. */
@@ -164,6 +164,9 @@ export class Form extends Element {
     if (type === "file") {
       return html`<input class="input" type="file" id=${id} name=${key} accept=${ifDefined(field.accept)} aria-describedby=${about}
         aria-invalid=${invalid} @change=${(event) => this.set(key, event.target.files[0] || "")} />`;
+    }
+    if (type === "entries") {
+      return html`<roe-entries .label=${field.label} .kind=${key} .value=${value || []} @entries=${(event) => this.set(key, event.detail)}></roe-entries>`;
     }
     const secret = type === "secret";
     const list = field.offers?.length ? `${id}-offers` : undefined;
