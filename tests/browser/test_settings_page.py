@@ -31,7 +31,7 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         admins = page.get_by_role("combobox", name="Add to Admins")
         await admins.fill("nobody of this name")
         await admins.press("Enter")
-        await expect(page.get_by_role("alert").filter(has_text="slack:U0123")).to_be_visible()
+        await expect(page.get_by_role("alert").filter(has_text="PLATFORM:ID")).to_be_visible()
         await admins.fill("telegram:8")
         await admins.press("Enter")
         await expect(page.get_by_role("button", name="Remove Person on Telegram")).to_be_visible()

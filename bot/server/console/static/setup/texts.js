@@ -252,7 +252,7 @@ export const texts = sideBySide({
   "settings.addTo": ["Add to {list}", "添加到{list}"],
   "settings.addPlaceholder": ["Add by name", "按名称添加"],
   "settings.add": ["Add", "添加"],
-  "settings.notFound": ["Choose an entry of the list, or enter an ID such as slack:U0123.", "请从列表中选择，或输入 ID，例如 slack:U0123。"],
+  "settings.notFound": ["Choose an entry of the list, or enter an ID as PLATFORM:ID.", "请从列表中选择，或按 PLATFORM:ID 的格式输入 ID。"],
   "settings.personOf": ["Person on {platform}", "{platform} 上的用户"],
   "settings.groupOf": ["Group on {platform}", "{platform} 上的群体"],
   "settings.removeEntry": ["Remove {name}", "移除 {name}"],
