@@ -64,8 +64,7 @@ async def test_a_link_works_once_and_a_revoked_role_signs_out(browser: Browser, 
         link = at(await code_for(service))
         async with opened(browser, service, link) as ann:
             await is_signed_in(ann, "Ann")
-            async with opened(browser, service, link) as thief:
-                thief.refused = (401,)
+            async with opened(browser, service, link, refused=(401,)) as thief:
                 await expect(thief.page.locator("#problem")).to_contain_text(
                     "has expired or was already used"
                 )

@@ -45,9 +45,15 @@ class Shell extends Element {
       await this.open(route);
     }
     if (this.page?.element && this.page.name === route.name) {
-      Object.assign(this.page.element, { rest: route.rest, query: route.query, conversation: route.conversation });
+      Object.assign(this.page.element, this.parameters);
     }
     return this.showTitle();
+  }
+
+  /** What the page gets of the address, which may have changed while it was loaded. */
+  get parameters() {
+    const { rest, query, conversation } = this.route;
+    return { rest, query, conversation };
   }
 
   async open(route) {
@@ -67,7 +73,7 @@ class Shell extends Element {
     if (made) {
       opened.element = document.createElement(made.tag);
       for (const [key, value] of Object.entries(made)) if (key !== "tag") opened.element[key] = value;
-      Object.assign(opened.element, { rest: route.rest, query: route.query, conversation: route.conversation });
+      Object.assign(opened.element, this.parameters);
     }
     box.classList.toggle("is-chat", route.name === "chat");
     box.replaceChildren(opened.element || this.missing());
