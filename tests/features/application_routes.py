@@ -12,7 +12,7 @@ MANAGED = tuple(f"/api/{area}{rest}" for area in AREAS for rest in ("", "/{path:
 PASSED_ON = ("/api/langgraph/{path:path}", *MANAGED, "/api/{path:path}")
 """Paths of the calls that are passed on to the agent runtime, and of unknown ones."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-REAL = {"/static": "/static/js/main.js", "{path:path}": "threads", "{": "", "}": ""}
+REAL = {"/static": "/static/app/main.js", "{path:path}": "threads", "{": "", "}": ""}
 
 
 def application_routes(app: FastAPI) -> Iterator[str]:

@@ -128,7 +128,7 @@ def order(door: str) -> tuple[bool, bool, str]:
 
 def url_of(door: str, at: Target) -> str:
     """The address of a door with what is Ben's in its places."""
-    path = door.split()[1].replace("/static", "/static/js/main.js")
+    path = door.split()[1].replace("/static", "/static/app/main.js")
     entry = "tg:31" if "waiting" in path else "tg:30"
     names = {"models": "scripted", "skills": "data-analysis", "agents": "poet", "mcp": "files"}
     area = path.removeprefix("/api/").partition("/")[0]

@@ -178,9 +178,9 @@ async def test_the_page_and_its_files(tmp_path: Path) -> None:
         assert "<script>" not in page.text
         assert "style=" not in page.text
         assert (await service.http.get("/favicon.ico")).status_code == 204
-        script = await service.http.get("/static/js/main.js")
+        script = await service.http.get("/static/app/main.js")
         assert script.headers["content-type"].startswith("text/javascript")
-        for path in ("/static/../page.py", "/static/%2e%2e/page.py", "/static/js", "/static/nothing"):
+        for path in ("/static/../page.py", "/static/%2e%2e/page.py", "/static/app", "/static/nothing"):
             assert (await service.http.get(path)).status_code == 404
 
 

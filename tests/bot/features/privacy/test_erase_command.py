@@ -125,6 +125,6 @@ def test_a_wrong_token_names_its_remedy(tmp_path: Path, answer: dict[str, Any]) 
 
 
 def test_the_console_reports_the_same_places() -> None:
-    script = (Path(console.__file__).parent / "static/js/erasure-report.js").read_text()
-    shown = dict(re.findall(r'^  \["(\w+)", "(.+)"\],$', script, re.MULTILINE))
+    script = (Path(console.__file__).parent / "static/people/texts.js").read_text()
+    shown = dict(re.findall(r'^  "erase\.place\.(\w+)": \["(.+?)", ', script, re.MULTILINE))
     assert shown == {name: place[0].upper() + place[1:] for name, place in erase.PLACES.items()}

@@ -2,26 +2,27 @@
 
 import { allowed, current, isAdmin } from "./session.js";
 
-/** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<{tag: string, [property: string]: unknown}>, hidden?: boolean, old?: boolean}} PageEntry */
+/** @typedef {{name: string, group: string, icon: string, permission?: string, load: () => Promise<{tag: string, [property: string]: unknown}>, hidden?: boolean}} PageEntry */
 
-const old = (name) => () => import("./old-section.js").then((found) => found.loadSection(name));
+const page = (area, name, tag = name) => () => import(`../${area}/${name}.js`).then(() => ({ tag: `roe-${tag}` }));
 
 /** @type {PageEntry[]} */
 const ENTRIES = [
-  { name: "turns", group: "work", icon: "activity", load: old("turns"), old: true },
-  { name: "conversations", group: "work", icon: "message-square", load: old("conversations"), old: true },
-  { name: "schedules", group: "work", icon: "calendar", load: old("schedules"), old: true },
-  { name: "people", group: "people", icon: "users", permission: "grant", load: old("people"), old: true },
-  { name: "memory", group: "people", icon: "brain", load: old("memory"), old: true },
-  { name: "privacy", group: "people", icon: "lock", load: old("privacy"), old: true },
+  { name: "overview", group: "", icon: "house", load: page("work", "overview") },
+  { name: "turns", group: "work", icon: "activity", load: page("work", "turns") },
+  { name: "conversations", group: "work", icon: "message-square", load: page("work", "conversations") },
+  { name: "schedules", group: "work", icon: "calendar", load: page("work", "schedules") },
+  { name: "people", group: "people", icon: "users", permission: "grant", load: page("people", "people") },
+  { name: "memory", group: "people", icon: "brain", load: page("people", "memory") },
+  { name: "privacy", group: "people", icon: "lock", load: page("people", "privacy") },
   { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: () => import("../setup/accounts.js").then(() => ({ tag: "roe-accounts" })) },
   { name: "models", group: "setup", icon: "sparkles", load: () => import("../setup/models.js").then(() => ({ tag: "roe-models" })) },
   { name: "agents", group: "setup", icon: "bot", load: () => import("../setup/agents.js").then(() => ({ tag: "roe-agents" })) },
   { name: "skills", group: "setup", icon: "puzzle", load: () => import("../setup/skills.js").then(() => ({ tag: "roe-skills" })) },
   { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: () => import("../setup/mcp.js").then(() => ({ tag: "roe-mcp" })) },
   { name: "settings", group: "setup", icon: "settings", permission: "configure", load: () => import("../setup/settings-page.js").then(() => ({ tag: "roe-settings" })) },
-  { name: "usage", group: "records", icon: "chart-no-axes-column", load: old("usage"), old: true },
-  { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: old("audit"), old: true },
+  { name: "usage", group: "records", icon: "chart-no-axes-column", load: page("records", "usage") },
+  { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: page("records", "audit") },
   { name: "docs", group: "records", icon: "book-open", load: () => import("../docs/docs.js").then(() => ({ tag: "roe-docs" })) },
 ];
 

@@ -57,7 +57,7 @@ export function confirmDialog(title, text, yes, { danger = false } = {}) {
  * Show a form; resolves to true once it was sent. `send(FormData)` throws ApiError for invalid input and returns
  * false to keep the form open.
  * @param {string} title
- * @param {() => unknown} fields
+ * @param {(redraw: () => void) => unknown} fields
  * @param {string} yes
  * @param {(data: FormData, redraw: () => void) => Promise<unknown>} send
  * @returns {Promise<boolean>}
@@ -85,7 +85,7 @@ export function formDialog(title, fields, yes, send, { danger = false } = {}) {
     openDialog(
       title,
       (close, redraw) => html`<form class="stack" @submit=${(event) => submit(event, close, redraw)}>
-        ${fields()}
+        ${fields(redraw)}
         ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
         <div class="answers">
           <button class="button" type="button" @click=${() => close()}>${t("app.cancel")}</button>
@@ -145,7 +145,7 @@ export async function copyText(text) {
  * @param {(item: any) => unknown} draw
  */
 export function openMenu(anchor, items, draw) {
-  const open = document.querySelector(".menu");
+  const open = document.querySelector(".menu:popover-open");
   if (open) {
     /** @type {HTMLElement} */ (open).hidePopover();
     if (anchor.getAttribute("aria-expanded") === "true") return;

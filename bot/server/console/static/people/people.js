@@ -1,0 +1,214 @@
+// People: access requests, roles, everyone who has used the bot, and one person with what can be done about them.
+
+import { html, nothing } from "../vendor/lit.js";
+import { get, post, put, remove, withQuery } from "../api/client.js";
+import { t } from "../texts/texts.js";
+import { attempt, confirmDialog, formDialog, toast } from "../ui/dialog.js";
+import { initials, time } from "../ui/format.js";
+import { icon } from "../ui/icon.js";
+import { ListPage, table } from "../ui/list.js";
+import { menuButton } from "../ui/menu.js";
+import { copyId, knownPeople, named, nameOf, platformName } from "../ui/names.js";
+import { findPeople } from "../ui/sources.js";
+import { tabs } from "../ui/tabs.js";
+import "../ui/picker.js";
+import { dataPath, eraseData, exportLink } from "./erasure.js";
+import { requestList, ROLES } from "./requests.js";
+import "./texts.js";
+
+const KINDS = { owner: "info", admin: "info", blocked: "bad" };
+/** Number of access requests that are shown at first. */
+const REQUESTS = 4;
+const path = (entry) => `/api/access/${encodeURIComponent(entry)}`;
+const badge = (role) => html`<span class="badge ${KINDS[role] || ""}">${t(`role.${role}`)}</span>`;
+
+/** An entry that somebody typed, as an option of the picker. */
+const typedId = (typed) => (/^[^:\s]+:\S+$/.test(typed) ? { value: typed, text: typed, hint: t("picker.useId") } : null);
+
+async function allPages(address, key) {
+  const first = await get(`${address}?limit=200`);
+  let { next } = first;
+  while (next !== null) {
+    const more = await get(withQuery(address, { limit: 200, cursor: next }));
+    first[key].push(...more[key]);
+    next = more.next;
+  }
+  return first;
+}
+
+class People extends ListPage {
+  constructor() {
+    super();
+    this.interval = 20_000;
+    /** @type {Promise<any[]> | null} */
+    this.accounts = null;
+    this.everyRequest = false;
+    /** Platforms by account. @type {Map<string, string>} */
+    this.platforms = new Map();
+  }
+
+  get all() {
+    return this.query.get("show") === "all";
+  }
+
+  actions() {
+    return html`<button class="button primary" aria-label=${t("people.grant")} @click=${() => this.grant()}>${icon("user-plus")}<span class="wide">${t("people.grant")}</span></button>
+      ${menuButton(t("app.more"), "ellipsis", [{ text: t("people.pair"), icon: "hash", run: () => this.pair() }])}`;
+  }
+
+  async loadRows() {
+    const [access, names, accounts] = await Promise.all([
+      allPages("/api/access", "given"),
+      this.all ? get(withQuery("/api/names", { kind: "person", limit: 200, q: this.query.get("q") })) : null,
+      (this.accounts ??= get("/api/channels?limit=200").then(({ channels }) => channels)),
+    ]);
+    this.platforms = new Map(accounts.map(({ account, platform }) => [account, platform]));
+    const roles = [...access.given.map((one) => ({ ...one, given: true })), ...access.configured.map((one) => ({ ...one, given: false }))];
+    const rows = this.all ? names.people.map((one) => ({ entry: one.person, ...one, role: this.roleOf(one.person, roles) })) : roles.filter((one) => this.isWanted(one));
+    return { rows, answer: { ...access, roles, next: null } };
+  }
+
+  roleOf(person, roles) {
+    return roles.find(({ entry }) => entry === person)?.role || "";
+  }
+
+  isWanted({ name, entry, role }) {
+    const [q, wanted] = [this.query.get("q") || "", this.query.get("role")];
+    return (!wanted || wanted === role) && `${nameOf(name, entry)} ${entry}`.toLowerCase().includes(q.toLowerCase());
+  }
+
+  /** Where a role counts, in words. */
+  where(one) {
+    const scope = one.entry.split(":")[0];
+    if (one.account) return one.account;
+    if (one.not_on?.length) return t("people.except", { accounts: one.not_on.join(", ") });
+    return this.platforms.has(scope) && this.platforms.get(scope) !== scope ? scope : t("people.everyAccount", { platform: platformName(scope) });
+  }
+
+  listView(rows, { waiting, roles, defaults, default: fallback }) {
+    const columns = [
+      { head: t("people.person"), cell: (one) => named(one.name, nothing, one.entry) },
+      { head: t("people.role"), cell: (one) => (one.role ? badge(one.role) : html`<span class="quiet">${t("people.byDefault")}</span>`), place: "at-end" },
+      this.all ? { head: t("people.account"), cell: (one) => one.account } : { head: t("people.where"), cell: (one) => this.where(one) },
+      ...(this.all ? [] : [{ head: t("people.since"), cell: (one) => (one.given ? time(one.at) : t("people.inFile")) }]),
+    ];
+    const rule = (name) => t(`people.default.${name}`);
+    return html`
+      ${waiting.length ? html`<section class="stack"><h2>${t("people.requests")}</h2>${requestList(this.everyRequest ? waiting : waiting.slice(0, REQUESTS), () => this.refresh())}
+        ${waiting.length > REQUESTS && !this.everyRequest ? html`<button class="button ghost more" @click=${() => { this.everyRequest = true; this.requestUpdate(); }}>${t("people.everyRequest", { count: waiting.length })}</button>` : nothing}</section>` : nothing}
+      ${tabs(t("page.people"), [
+        { href: "#/people", text: t("people.roles"), count: roles.length, current: !this.all },
+        { href: "#/people?show=all", text: t("people.all"), current: this.all },
+      ])}
+      <div class="filters">${this.search(t("people.search"))}
+        ${this.all ? nothing : this.choice(t("people.role"), "role", [["", t("people.anyRole")], ...ROLES.map((role) => /** @type {[string, string]} */ ([role, t(`role.${role}`)]))])}</div>
+      ${rows.length
+        ? table({ label: t("page.people"), columns, rows, key: (one) => `${one.entry} ${one.account || ""}`, href: (one) => this.address(one.entry), current: this.rest })
+        : html`<p class="empty">${this.query.get("q") || this.query.get("role") ? t("app.noMatches") : t("people.none")}</p>`}
+      <p class="hint">${rule(fallback)} ${defaults.map((one) => `${t("people.onAccount", { account: one.account })} ${rule(one.default)}`).join(" ")}</p>`;
+  }
+
+  async loadDetail(entry) {
+    const access = await allPages("/api/access", "given");
+    const names = await knownPeople();
+    const id = entry.split(":").slice(1).join(":");
+    const same = (one) => one.entry === entry || one.entry.split(":").slice(1).join(":") === id;
+    const given = access.given.filter(same);
+    const configured = access.configured.filter(same);
+    const name = names.get(entry) || [...given, ...configured].find((one) => one.name)?.name || "";
+    const person = given.find((one) => one.erasable)?.erasable || this.personOf(entry);
+    const erasable = given.length ? given.some((one) => one.erasable) : await get(dataPath(person, "erasure")).then(() => true, () => false);
+    return { entry, person, erasable, name: name || names.get(person) || "", given, configured, names };
+  }
+
+  /** `platform:id` of an entry that may name an account. */
+  personOf(entry) {
+    const [scope, ...id] = entry.split(":");
+    return [this.platforms?.get(scope) || scope, ...id].join(":");
+  }
+
+  detailView(one) {
+    const { entry, person, given, configured, names } = one;
+    const name = nameOf(one.name, entry);
+    const group = person.split(":").length > 2;
+    const go = (address, glyph, text) => html`<a class="button" data-go href=${address}>${icon(glyph)}${text}</a>`;
+    return {
+      title: html`<span class="named"><span class="avatar" aria-hidden="true">${initials(name)}</span><span class="words">${name}</span></span>`,
+      actions: menuButton(t("app.more"), "ellipsis", [copyId(person)], "ghost icon"),
+      body: html`
+        <section><h3>${t("people.roles")}</h3>
+          ${[...given.map((role) => this.roleLine(role, name, true, names)), ...configured.map((role) => this.roleLine(role, name, false, names))]}
+          ${given.length || configured.length ? nothing : html`<p class="quiet">${t("people.noRole")}</p>`}
+          <div class="row"><button class="button" @click=${() => this.grant({ value: person, text: name })}>${icon("shield")}${t("people.grant")}</button></div>
+        </section>
+        ${group ? nothing : html`<section><h3>${t("people.more")}</h3><div class="row">
+            ${go(`#/turns?person=${encodeURIComponent(person)}`, "activity", t("page.turns"))}
+            ${go(`#/usage?person=${encodeURIComponent(person)}`, "chart-no-axes-column", t("page.usage"))}
+            ${go(`#/audit?person=${encodeURIComponent(person)}`, "scroll-text", t("page.audit"))}
+          </div></section>
+          ${one.erasable ? html`<section><h3>${t("people.data")}</h3><div class="row">${exportLink(person)}
+            ${go(`#/privacy?person=${encodeURIComponent(person)}`, "lock", t("page.privacy"))}
+            <button class="button danger" @click=${() => eraseData(person, name, () => this.refresh())}>${icon("trash-2")}${t("erase.button")}</button></div></section>` : nothing}`}`,
+    };
+  }
+
+  roleLine(role, name, given, names) {
+    const by = role.by && names.get(role.by);
+    return html`<div class="thing"><div class="grow">${badge(role.role)} <span class="small">${this.where(role)}</span>
+        <span class="quiet small as-block">${given ? html`${by ? t("people.by", { name: by }) : ""} ${time(role.at)}` : t("people.inFile")}</span></div>
+      ${given && role.changeable ? html`<div class="row">
+          <button class="button tiny" aria-label=${t("people.changeName", { name })} @click=${() => this.change(role, name)}>${t("people.change")}</button>
+          <button class="button tiny danger" aria-label=${t("people.revokeName", { name })} @click=${() => this.revoke(role, name)}>${t("people.revoke")}</button></div>` : nothing}
+    </div>`;
+  }
+
+  roleField(value = "member") {
+    return html`<div class="field"><label for="role">${t("people.role")}</label><select class="input" id="role" name="role">
+      ${ROLES.map((role) => html`<option value=${role} ?selected=${role === value}>${t(`role.${role}`)}</option>`)}</select>
+      <small>${t("people.roleHint")}</small></div>`;
+  }
+
+  async done(said) {
+    toast(said);
+    await this.refresh();
+  }
+
+  async grant(who = null) {
+    const accounts = await (this.accounts ?? []);
+    let chosen = who;
+    const fields = (redraw) => {
+      const platform = chosen?.value.split(":")[0] || "";
+      const own = accounts.filter((one) => one.platform === platform && one.account !== platform);
+      return html`<roe-picker label=${t("people.person")} name="entry" required .source=${findPeople} .free=${typedId} .chosen=${chosen} hint=${t("people.entryHint")}
+          @change=${(event) => { chosen = event.detail; redraw(); }}></roe-picker>
+        ${this.roleField()}
+        <div class="field"><label for="where">${t("people.where")}</label><select class="input" id="where" name="where">
+          <option value="">${platform ? t("people.everyAccount", { platform: platformName(platform) }) : t("people.everywhere")}</option>
+          ${own.map(({ account }) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select></div>`;
+    };
+    const send = (data) => {
+      const [scope, ...id] = data.get("entry").split(":");
+      return put(path([data.get("where") || scope, ...id].join(":")), { role: data.get("role") });
+    };
+    if (await formDialog(t("people.grant"), fields, t("app.save"), send)) await this.done(t("people.granted"));
+  }
+
+  async change(role, name) {
+    const send = (data) => put(path(role.entry), { role: data.get("role") });
+    if (await formDialog(t("people.changeName", { name }), () => this.roleField(role.role), t("app.save"), send)) await this.done(t("people.granted"));
+  }
+
+  async revoke(role, name) {
+    if (!(await confirmDialog(t("people.revokeName", { name }), t("people.revokeText", { role: t(`role.${role.role}`), name }), t("people.revoke"), { danger: true }))) return;
+    if ((await attempt(() => remove(path(role.entry)), t("people.revoked", { name }))) !== undefined) await this.refresh();
+  }
+
+  async pair() {
+    const fields = () => html`<div class="field"><label for="code">${t("people.code")}</label>
+        <input class="input" id="code" name="code" required maxlength="40" autocomplete="off" spellcheck="false" /><small>${t("people.codeHint")}</small></div>${this.roleField()}`;
+    const send = (data) => post("/api/access/pair", { code: data.get("code"), role: data.get("role") });
+    if (await formDialog(t("people.pair"), fields, t("people.allow"), send)) await this.done(t("people.approved"));
+  }
+}
+
+customElements.define("roe-people", People);

@@ -1,0 +1,98 @@
+// The overview: what needs somebody, what is going on, and what comes next.
+
+import { html, nothing } from "../vendor/lit.js";
+import { get } from "../api/client.js";
+import { t } from "../texts/texts.js";
+import { excerpt, initials, money, number, time } from "../ui/format.js";
+import { icon } from "../ui/icon.js";
+import { named } from "../ui/names.js";
+import { Page } from "../ui/page.js";
+import "../ui/markdown.js";
+import { requestList } from "../people/requests.js";
+import { choiceButtons, stopRun } from "./states.js";
+import "./texts.js";
+
+const POLL = 5000;
+const SHOWN = 6;
+
+/** Numbers beside the pages of the sidebar. */
+export function showCounts({ approvals, running, failed, requests, incidents }, problems) {
+  const needs = approvals + requests + incidents + problems;
+  const detail = {
+    overview: { count: needs, kind: problems || incidents ? "bad" : "warn" },
+    turns: { count: running, kind: "" },
+    people: { count: requests, kind: "warn" },
+  };
+  dispatchEvent(new CustomEvent("counts", { detail: failed && !running ? { ...detail, turns: { count: failed, kind: "bad" } } : detail }));
+}
+
+class Overview extends Page {
+  constructor() {
+    super();
+    this.interval = POLL;
+    this.all = new Set();
+  }
+
+  async load() {
+    const found = await get("/api/overview");
+    showCounts(found.counts, found.problems.length);
+    return found;
+  }
+
+  view(found) {
+    const refresh = () => this.refresh();
+    const { problems, approvals, running, requests, incidents, schedules, spend, counts } = found;
+    const calm = !problems.length && !approvals.length && !requests.length && !incidents.length;
+    return html`
+      ${this.figures(counts, spend)}
+      ${calm ? html`<p class="calm">${icon("circle-check")}${t("over.calm")}</p>` : nothing}
+      ${this.block("problems", problems, (one) => html`<li class="thing"><span class="state-dot ${one.severity}" aria-hidden="true"></span><div class="grow words">${one.text}</div>
+          <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
+      ${this.block("approvals", approvals, (one) => html`<li class="thing"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)}`)}
+          <div class="asked"><roe-markdown .source=${one.text}></roe-markdown></div>${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}`, refresh)}</div>
+          <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
+      ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
+      ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>
+          <span class="quiet small as-block">${[one.severity, one.status, one.account].filter(Boolean).join(" · ")} · ${time(one.at)}</span></div>
+          ${one.conversation ? html`<a class="button tiny" data-go href="#/conversations/${one.conversation}">${t("over.details")}</a>` : nothing}</li>`)}
+      <div class="two">
+        ${this.block("running", running, (one) => html`<li class="thing"><span class="avatar" aria-hidden="true">${initials(one.asker || one.place)}</span>
+            <div class="grow"><a class="plain words" data-go href="#/turns/${one.turn}">${one.excerpt || one.place}</a>
+              <span class="quiet small as-block">${[one.asker, one.place === one.asker ? "" : one.place].filter(Boolean).join(" · ")} · ${time(one.since)}${one.step ? ` · ${one.step}` : ""}</span></div>
+            <button class="button tiny" aria-label="${t("turn.stop")}: ${one.excerpt || one.place}" @click=${() => stopRun(one.conversation, refresh)}>${icon("square")}${t("turn.stop")}</button></li>`, true)}
+        ${this.block("schedules", schedules, (one) => html`<li class="thing"><div class="grow"><a class="plain words" data-go href="#/schedules/${one.id}">${excerpt(one.text, 80) || t("over.digest")}</a>
+            <span class="quiet small as-block">${one.place}</span></div><span class="small quiet">${time(one.at)}</span></li>`, true)}
+      </div>`;
+  }
+
+  figures(counts, spend) {
+    const figure = (href, value, text, kind = "") => html`<a class="figure card" data-go href=${href}><span class="figure-value ${value && value !== "0" ? kind : ""}">${value}</span><span class="quiet small">${text}</span></a>`;
+    return html`<div class="row-of-figures">
+      ${figure("#/turns?state=waiting", number(counts.approvals), t("over.approvals"), "warn")}
+      ${figure("#/turns?state=running", number(counts.running), t("over.running"), "info")}
+      ${figure("#/turns?state=failed", number(counts.failed), t("over.failed"), "bad")}
+      ${figure("#/usage?days=7", spend.currency ? money(spend.cost, spend.currency) : number(spend.total_tokens), t(spend.currency ? "over.spend" : "over.tokens"))}
+    </div>`;
+  }
+
+  shown(key, list) {
+    return this.all.has(key) ? list : list.slice(0, SHOWN);
+  }
+
+  rest_(key, list) {
+    if (list.length <= SHOWN || this.all.has(key)) return nothing;
+    const more = () => {
+      this.all.add(key);
+      this.requestUpdate();
+    };
+    return html`<button class="button ghost more" @click=${more}>${t("over.all", { count: list.length })}</button>`;
+  }
+
+  block(key, list, draw, always = false) {
+    if (!list.length && !always) return nothing;
+    return html`<section class="stack"><h2>${t(`over.${key}`)} <span class="quiet">${list.length || ""}</span></h2>
+      ${list.length ? html`<ul class="things" aria-label=${t(`over.${key}`)}>${this.shown(key, list).map(draw)}</ul>${this.rest_(key, list)}` : html`<p class="quiet small">${t(`over.${key}.none`)}</p>`}</section>`;
+  }
+}
+
+customElements.define("roe-overview", Overview);

@@ -1,0 +1,86 @@
+// The trace of a turn: each part of its work as a bar on one time axis, with its details.
+
+import { html, nothing, repeat } from "../vendor/lit.js";
+import { t } from "../texts/texts.js";
+import { dateTime, duration, money, number } from "../ui/format.js";
+import { icon } from "../ui/icon.js";
+import "./texts.js";
+
+const GLYPHS = { message: "message-square", queue: "clock", run: "play", model: "sparkles", tool: "wrench", subagent: "bot", approval: "shield-check", delivery: "send" };
+const NUMBERS = ["input_tokens", "cached_tokens", "output_tokens", "total_tokens", "attempt", "characters"];
+/** Details that are shown as text, in this order. */
+const TEXTS = ["error", "title", "text", "arguments", "result"];
+const LEFT_OUT = new Set([...NUMBERS, ...TEXTS, "cost", "currency", "run", "kind"]);
+// The wait for an approval may take days; the axis ends soon after the work.
+const MARGIN = 1.25;
+
+const lasts = (span, end) => Math.max(0, (span.end ?? (span.state === "active" ? end : span.begin)) - span.begin);
+
+/** Order spans as a tree, each followed by its children; returns `[span, depth]`. */
+function ordered(spans) {
+  const ids = new Set(spans.map(({ id }) => id));
+  const below = new Map();
+  for (const span of spans) {
+    const parent = ids.has(span.parent) ? span.parent : "";
+    below.set(parent, [...(below.get(parent) || []), span]);
+  }
+  const walk = (parent, depth) => (below.get(parent) || []).flatMap((span) => [[span, depth], ...walk(span.id, depth + 1)]);
+  return walk("", 0);
+}
+
+/** The span that explains a failure: the deepest failed one, the last if there are several. */
+export function cause(trace) {
+  const failed = ordered(trace.spans).filter(([span]) => span.state === "failed");
+  const deepest = Math.max(...failed.map(([, depth]) => depth));
+  return failed.findLast(([, depth]) => depth === deepest)?.[0] ?? null;
+}
+
+function label(span) {
+  const name = span.detail.title || span.name;
+  const kind = t(`span.kind.${span.kind}`);
+  if (["model", "tool", "subagent"].includes(span.kind) && name) return name;
+  return name && span.kind !== "run" ? `${kind} · ${name}` : kind;
+}
+
+function row([span, depth], { begin, end, size }, main) {
+  const long = lasts(span, end);
+  const from = Math.min(99.5, ((span.begin - begin) / size) * 100);
+  const width = Math.min(100 - from, (long / size) * 100);
+  const known = span.end !== null || span.state === "active";
+  return html`<details class="span ${span.state} ${span === main ? "main" : ""}" ?open=${span === main}>
+    <summary>
+      <span class="span-name" .style=${`--depth:${Math.min(depth, 4)}`}>${icon(GLYPHS[span.kind] || "circle-dot")}<span class="cut" title=${label(span)}>${label(span)}</span>
+        ${span.state === "failed" ? html`<span class="badge bad">${t("span.failed")}</span>` : nothing}${span.detail.attempt > 1 ? html`<span class="badge">${t("span.tries", { count: span.detail.attempt })}</span>` : nothing}</span>
+      <span class="span-axis" .style=${`--from:${from}%;--size:${width}%`}><span class="span-bar kind-${span.kind}"></span><span class="span-time ${width > 30 ? "inside" : from + width > 75 ? "before" : ""}">${known ? duration(long) : ""}</span></span>
+    </summary>
+    <div class="span-detail stack">${details(span, end)}</div>
+  </details>`;
+}
+
+function details(span, end) {
+  const { detail } = span;
+  const facts = [
+    [t("span.begin"), dateTime(span.begin)],
+    [t("span.duration"), span.end === null ? t(span.state === "active" ? "span.active" : "span.unknown") : duration(lasts(span, end))],
+    ...NUMBERS.filter((key) => detail[key]).map((key) => [t(`span.${key}`), number(detail[key])]),
+    ...(detail.cost ? [[t("turn.cost"), detail.currency ? money(detail.cost, detail.currency) : number(detail.cost)]] : []),
+    ...Object.entries(detail).filter(([key]) => !LEFT_OUT.has(key)).map(([key, value]) => [key.replaceAll("_", " "), String(value)]),
+  ];
+  const text = (key) => html`<div><h4 class="small quiet">${t(`span.${key}`)}</h4><pre class="code" tabindex="0">${detail[key]}</pre></div>`;
+  return html`${TEXTS.filter((key) => detail[key]).map((key) => (key === "error" ? html`<p class="problem">${detail.error}</p>` : text(key)))}
+    <dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** The waterfall of a trace; `now` (s) is the end of what still lasts. */
+export function waterfall(trace, now = Date.now() / 1000) {
+  const end = trace.end ?? now;
+  const ends = trace.spans.filter(({ kind }) => kind !== "approval").map((span) => span.begin + lasts(span, end));
+  const work = Math.max(...ends, trace.begin) - trace.begin;
+  const size = Math.max(0.001, Math.min(end - trace.begin, work * MARGIN) || work);
+  const main = cause(trace);
+  return html`<div class="trace" role="group" aria-label=${t("turn.trace")}>
+      <div class="trace-head" aria-hidden="true"><span></span><span class="trace-ticks">${[0, 0.25, 0.5, 0.75].map((part) => html`<span>${part ? duration(size * part) : "0"}</span>`)}</span></div>
+      ${repeat(ordered(trace.spans), ([span]) => span.id, (entry) => row(entry, { begin: trace.begin, end, size }, main))}
+    </div>
+    ${trace.truncated ? html`<p class="hint">${t("trace.truncated")}</p>` : nothing}`;
+}

@@ -1,0 +1,52 @@
+// Messages and answers of turns, as a conversation.
+
+import { html, nothing, repeat } from "../vendor/lit.js";
+import { t } from "../texts/texts.js";
+import { duration, initials, time } from "../ui/format.js";
+import { icon } from "../ui/icon.js";
+import { choiceButtons, cost, stateBadge, tokens } from "./states.js";
+import "../ui/markdown.js";
+
+const STEP = { failed: "bad", active: "info", pending: "" };
+
+function quoted(one) {
+  return html`<blockquote class="quoted"><p class="small quiet">${t(`quote.${one.kind}`)}${one.author ? ` · ${one.author}` : ""}</p>
+    <p class="words pre">${one.text || one.files.join(", ") || "–"}</p></blockquote>`;
+}
+
+function message(one) {
+  const name = one.name || t("turn.someone");
+  return html`<div class="said mine"><p class="who"><span class="avatar" aria-hidden="true">${initials(name)}</span><strong class="words">${name}</strong><span class="quiet small">${time(one.sent_at)}</span></p>
+    ${one.text ? html`<p class="words pre">${one.text}</p>` : nothing}
+    ${(one.quotations || []).map(quoted)}${one.files.map(({ filename }) => html`<p class="small quiet words">${icon("paperclip")} ${filename}</p>`)}</div>`;
+}
+
+function part(turn, one, changed) {
+  return html`${one.kind === "file"
+      ? html`<p><a href="${one.url}?download=true" download=${one.filename}>${icon("paperclip")} ${one.filename}</a></p>`
+      : html`<roe-markdown .source=${one.text}></roe-markdown>`}
+    ${choiceButtons(turn.id, one.index, one.choices, t("turn.decide"), changed)}`;
+}
+
+/** The tool calls of a turn, folded. */
+function steps(turn) {
+  if (!turn.steps.length) return nothing;
+  const code = (text) => (text ? html`<pre class="code" tabindex="0">${text}</pre>` : nothing);
+  return html`<details class="steps"><summary class="small">${t("turn.steps", { count: turn.steps.length })}</summary>
+    ${turn.steps.map((step) => html`<div class="step"><p class="row"><span class="mono">${step.tool || step.title}</span>
+      ${step.state in STEP ? html`<span class="badge ${STEP[step.state]}">${t(`span.${step.state}`)}</span>` : nothing}<span class="quiet small">${duration(step.seconds)}</span></p>
+      ${code(step.arguments)}${code(step.result)}</div>`)}</details>`;
+}
+
+/** One turn: what was asked and answered. */
+export function exchange(turn, changed) {
+  const answered = turn.parts.length || turn.steps.length || turn.error;
+  return html`${turn.messages.map(message)}
+    ${answered ? html`<div class="said"><p class="who"><img src="/static/icon.svg" alt="" class="avatar" /><strong>${t("app.name")}</strong>
+        <a class="state" data-go href="#/turns/${turn.id}" aria-label="${t("turn.trace")}: ${t("turn.number", { id: turn.id })}">${stateBadge(turn)}</a><span class="quiet small">${[tokens(turn.usage), cost(turn.usage)].filter(Boolean).join(" · ")}</span></p>
+      ${steps(turn)}${turn.parts.map((one) => part(turn, one, changed))}${turn.error ? html`<p class="problem">${turn.error}</p>` : nothing}</div>` : nothing}`;
+}
+
+/** A transcript of turns, oldest first. */
+export const transcript = (turns, changed) =>
+  html`<ol class="transcript" aria-label=${t("talk.transcript")}>${repeat(turns, ({ id }) => id, (turn) => html`<li>${exchange(turn, changed)}</li>`)}</ol>`;
