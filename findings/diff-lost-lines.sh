@@ -2,8 +2,8 @@
 # Diffs as git writes them, read by two libraries: which files and which lines does a change touch?
 #
 # Packages: whatthepatch 1.0.7, unidiff 1.0.1
-# Expected: both return the lines and the names of the files. git leaves out the length of a hunk if it is 1, quotes names
-#           that aren't ASCII, and ends a name that has a space with a tab; all of that is documented.
+# Expected: both return the lines and the names of the files, as git has them: it leaves out the length of a hunk if that is
+#           1, quotes names that aren't ASCII, and ends a name that has a space with a tab.
 # Observed: whatthepatch loses the unchanged lines of a hunk whose length is left out. A form feed ends a line: its rest
 #           becomes a line of its own that counts as unchanged. A name with a space keeps the tab. Both leave a Chinese
 #           name in quotes and octal numbers, with the a/ or b/ before it in whatthepatch, so no rule about a folder
