@@ -191,7 +191,7 @@ async def test_from_nothing_to_the_first_answer(
         if way.before == "nothing":
             assert await shell.ends() == 0, shell.text
             service = await stack.enter_async_context(terminal(tmp_path, "run", "--port", "0", env=env))
-        await service.expects("Roebot is ready")
+        await service.expects(way.texts("run_ready", address=""))
         person.writes("What is a roe deer?")
         await until(
             lambda: "A roe deer." in person.texts(), 30.0, lambda: f"{person.texts()}\n{service.text}"
