@@ -36,6 +36,119 @@ export interface components {
             default: string;
         };
         /**
+         * AccountSettings
+         * @description An account in the file. `values` are its other keys as written there.
+         */
+        AccountSettings: {
+            /** Name */
+            name: string;
+            /** Platform */
+            platform: string;
+            /** Enabled */
+            enabled: boolean;
+            /** State */
+            state: string;
+            /** Reason */
+            reason: string;
+            /** Identity */
+            identity: string;
+            /** Values */
+            values: {
+                [key: string]: unknown;
+            };
+            /** Credentials */
+            credentials: components["schemas"]["CredentialState"][];
+        };
+        /**
+         * AddEventSource
+         * @description Add an event source, whose incidents are posted in a chat. `secret` proves its requests genuine.
+         */
+        AddEventSource: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "event_source";
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "alertmanager" | "grafana" | "pagerduty" | "github" | "sentry" | "datadog" | "opsgenie" | "cloudevents" | "generic";
+            /**
+             * Secret
+             * Format: password
+             */
+            secret: string;
+            /** Account */
+            account: string;
+            /** Chat */
+            chat: string;
+            /**
+             * Topic
+             * @default
+             */
+            topic: string;
+            /**
+             * Private
+             * @default false
+             */
+            private: boolean;
+        };
+        /**
+         * AnswerRating
+         * @description How the caller rates an answer: 1 is good, -1 is bad, 0 withdraws the rating.
+         */
+        AnswerRating: {
+            /**
+             * Value
+             * @enum {integer}
+             */
+            value: 1 | -1 | 0;
+        };
+        /**
+         * Applied
+         * @description The result of a change: the file's new version, the changed keys, the sections that are in force now
+         *     and those that need a restart. `problems` are parts that the agent runtime can't use.
+         */
+        Applied: {
+            /** Version */
+            version: string;
+            /** Keys */
+            keys: string[];
+            /** Live */
+            live: string[];
+            /** After Restart */
+            after_restart: string[];
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /**
+         * ApprovalInfo
+         * @description An open approval that the caller may decide, by `POST /api/turns/{turn}/parts/{part}/choice`.
+         */
+        ApprovalInfo: {
+            /** Conversation */
+            conversation: number;
+            /** Turn */
+            turn: number;
+            /** Part */
+            part: number;
+            /** Title */
+            title: string;
+            /** Place */
+            place: string;
+            /** Asker */
+            asker: string;
+            /** Text */
+            text: string;
+            /** Choices */
+            choices: string[];
+            /** At */
+            at: number;
+        };
+        /**
          * AttachmentKind
          * @description Kind of a file: image, recorded speech, video, or other.
          * @enum {string}
@@ -53,7 +166,7 @@ export interface components {
         };
         /**
          * AuditEntryInfo
-         * @description An audit event: the person, their action, its subject and details.
+         * @description An audit event: the person, their action, its subject and details; `text` is a sentence about it.
          */
         AuditEntryInfo: {
             /** Id */
@@ -74,6 +187,11 @@ export interface components {
             subject: string;
             /** Detail */
             detail: string;
+            /**
+             * Text
+             * @default
+             */
+            text: string;
         };
         /** Body_put_setting_api_profiles__setting__put */
         Body_put_setting_api_profiles__setting__put: {
@@ -121,6 +239,33 @@ export interface components {
             delivered: boolean;
             /** Skipped */
             skipped: string;
+        };
+        /**
+         * ChangeRequest
+         * @description Changes, applied together in their order.
+         */
+        ChangeRequest: {
+            /** Changes */
+            changes: (components["schemas"]["ConnectModel"] | components["schemas"]["ConnectAccount"] | components["schemas"]["ReplaceCredentials"] | components["schemas"]["AddEventSource"] | components["schemas"]["ChangeSettings"] | components["schemas"]["ChooseDefaultModel"] | components["schemas"]["Remove"])[];
+        };
+        /**
+         * ChangeSettings
+         * @description Set keys of a section; `values` are by dotted key, null restores the default.
+         *
+         *     `section` is access, approvals, budgets, or `channels.NAME`.
+         */
+        ChangeSettings: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "settings";
+            /** Section */
+            section: string;
+            /** Values */
+            values: {
+                [key: string]: boolean | number | string | string[] | null;
+            };
         };
         /**
          * ChannelInfo
@@ -201,6 +346,35 @@ export interface components {
             detail: string;
         };
         /**
+         * CheckRequest
+         * @description A change that connects a model or an account, or replaces its credentials.
+         *
+         *     A model may have no name yet, to get the provider's list. `probe`: send the model a test prompt instead,
+         *     which costs a few tokens.
+         */
+        CheckRequest: {
+            /** Change */
+            change: components["schemas"]["ConnectModel"] | components["schemas"]["ConnectAccount"] | components["schemas"]["ReplaceCredentials"];
+            /**
+             * Probe
+             * @default false
+             */
+            probe: boolean;
+        };
+        /**
+         * ChooseDefaultModel
+         * @description Use a configured model for new conversations.
+         */
+        ChooseDefaultModel: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "default_model";
+            /** Name */
+            name: string;
+        };
+        /**
          * CommandInfo
          * @description A slash command, for completion.
          */
@@ -249,6 +423,90 @@ export interface components {
              * Name
              * @default
              */
+            name: string;
+        };
+        /**
+         * ConnectAccount
+         * @description Add an account. `settings` are keys of the platform's schema, `variables` those whose value comes from
+         *     a variable of the environment. `owner` is a person's id on the platform ("": nobody yet).
+         */
+        ConnectAccount: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "account";
+            /** Name */
+            name: string;
+            /** Platform */
+            platform: string;
+            /** Settings */
+            settings?: {
+                [key: string]: string;
+            };
+            /** Variables */
+            variables?: {
+                [key: string]: string;
+            };
+            /**
+             * Owner
+             * @default
+             */
+            owner: string;
+        };
+        /**
+         * ConnectModel
+         * @description Add a model. `provider` is one of those offered; without one, a server compatible with OpenAI's API
+         *     answers at `base_url`. Without `api_key`, the provider's environment variable is used. `default`: new
+         *     conversations use it.
+         */
+        ConnectModel: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "model";
+            /** Name */
+            name: string;
+            /** Model */
+            model: string;
+            /**
+             * Provider
+             * @default
+             */
+            provider: string;
+            /**
+             * Base Url
+             * @default
+             */
+            base_url: string;
+            /**
+             * Display Name
+             * @default
+             */
+            display_name: string;
+            /** Api Key */
+            api_key?: string | null;
+            /**
+             * Default
+             * @default false
+             */
+            default: boolean;
+        };
+        /**
+         * ConversationChange
+         * @description The new title ("" for the agent's own).
+         */
+        ConversationChange: {
+            /** Title */
+            title: string;
+        };
+        /**
+         * ConversationChoice
+         * @description The chosen name; "" or "default" for the account's choice.
+         */
+        ConversationChoice: {
+            /** Name */
             name: string;
         };
         /**
@@ -304,6 +562,18 @@ export interface components {
             next: string | null;
         };
         /**
+         * CredentialState
+         * @description A key that holds a secret: whether it is set, and the variable that it comes from ("": in the file).
+         */
+        CredentialState: {
+            /** Key */
+            key: string;
+            /** Set */
+            set: boolean;
+            /** Variable */
+            variable: string;
+        };
+        /**
          * DayUsage
          * @description Tokens used on a day (`2026-03-01`).
          */
@@ -334,6 +604,54 @@ export interface components {
             since: number;
             /** Days */
             days: components["schemas"]["DayUsage"][];
+        };
+        /**
+         * DocumentationHit
+         * @description A section of the documentation; `page` is as in `#/docs/PAGE`, `heading` is "" at its start.
+         */
+        DocumentationHit: {
+            /** Page */
+            page: string;
+            /** Title */
+            title: string;
+            /** Heading */
+            heading: string;
+            /** Excerpt */
+            excerpt: string;
+        };
+        /**
+         * DocumentationHits
+         * @description Found sections, the best first.
+         */
+        DocumentationHits: {
+            /** Hits */
+            hits: components["schemas"]["DocumentationHit"][];
+        };
+        /**
+         * DocumentationPage
+         * @description A page of the documentation; `text` is Markdown.
+         */
+        DocumentationPage: {
+            /** Page */
+            page: string;
+            /** Title */
+            title: string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * EditedMessage
+         * @description The new text of a message. `event_id` is chosen by the client; sending the same one again has no
+         *     effect.
+         */
+        EditedMessage: {
+            /**
+             * Event Id
+             * @default
+             */
+            event_id: string;
+            /** Text */
+            text: string;
         };
         /**
          * EffectiveSetting
@@ -434,6 +752,22 @@ export interface components {
             clock_difference?: number | null;
         };
         /**
+         * EventSourceSettings
+         * @description An event source in the file, with the routes that name it.
+         */
+        EventSourceSettings: {
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            /** Secret */
+            secret: boolean;
+            /** Routes */
+            routes: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
          * EventSources
          * @description All event sources.
          */
@@ -441,6 +775,12 @@ export interface components {
             /** Sources */
             sources: components["schemas"]["EventSourceInfo"][];
         };
+        /**
+         * ExportFormat
+         * @description File format of an exported conversation.
+         * @enum {string}
+         */
+        ExportFormat: "markdown" | "json";
         /**
          * FeedSnapshot
          * @description First event of a connection: the latest turns, oldest first. `next` is the cursor for earlier ones.
@@ -451,6 +791,24 @@ export interface components {
             turns: components["schemas"]["TurnInfo"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * FieldOption
+         * @description A key to ask for: `label` is the question, `choices` are the possible values (empty: any).
+         */
+        FieldOption: {
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Secret */
+            secret: boolean;
+            /** Required */
+            required: boolean;
+            /** Default */
+            default: string;
+            /** Choices */
+            choices: string[];
         };
         /**
          * File
@@ -479,11 +837,72 @@ export interface components {
             version: string;
         };
         /**
+         * HitPlace
+         * @description Where a text was found.
+         * @enum {string}
+         */
+        HitPlace: "title" | "message" | "answer";
+        /**
+         * IncidentBrief
+         * @description An incident that is not resolved.
+         */
+        IncidentBrief: {
+            /** Id */
+            id: number;
+            /** Title */
+            title: string;
+            /** Status */
+            status: string;
+            /** Severity */
+            severity: string | null;
+            /** Account */
+            account: string;
+            /** Conversation */
+            conversation: number;
+            /** At */
+            at: number;
+        };
+        /**
+         * LanguageChoice
+         * @description The language of the service's texts for the caller; "" for that of their app.
+         */
+        LanguageChoice: {
+            /**
+             * Language
+             * @enum {string}
+             */
+            language: "en" | "zh" | "";
+        };
+        /**
          * Live
          * @description Connection state of an account, derived only from observed signals.
          * @enum {string}
          */
         Live: "connecting" | "live" | "deaf" | "limited" | "failed" | "stopped";
+        /**
+         * LiveCheck
+         * @description Whether the platform or provider accepted the change (null: it was not asked, because of the problems
+         *     or because it can't be). `identity` is the bot's name there, `invite_link` adds it to a place ("": none),
+         *     `models` are those of the provider (null: no list).
+         */
+        LiveCheck: {
+            /** Ok */
+            ok: boolean | null;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+            /**
+             * Identity
+             * @default
+             */
+            identity: string;
+            /**
+             * Invite Link
+             * @default
+             */
+            invite_link: string;
+            /** Models */
+            models?: string[] | null;
+        };
         /**
          * MessageInfo
          * @description A message from a person; `text` holds their own words.
@@ -508,6 +927,26 @@ export interface components {
              * @default []
              */
             quotations: components["schemas"]["QuotationInfo"][];
+        };
+        /**
+         * ModelSettings
+         * @description A model in the file; the first is the default. `values` are its other keys as written there.
+         */
+        ModelSettings: {
+            /** Name */
+            name: string;
+            /** Model */
+            model: string;
+            /** Base Url */
+            base_url: string;
+            /** Default */
+            default: boolean;
+            /** Values */
+            values: {
+                [key: string]: unknown;
+            };
+            /** Credentials */
+            credentials: components["schemas"]["CredentialState"][];
         };
         /**
          * NameKind
@@ -582,6 +1021,88 @@ export interface components {
              * @default
              */
             zone: string;
+        };
+        /**
+         * NextRun
+         * @description The next run of a schedule, for the chat named `place`; `name` is its creator.
+         */
+        NextRun: {
+            /** Id */
+            id: number;
+            /** At */
+            at: number;
+            /** Text */
+            text: string;
+            /** Account */
+            account: string;
+            /** Platform */
+            platform: string;
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /** Place */
+            place: string;
+        };
+        /**
+         * Options
+         * @description What can be set up. `event_types` are types of event sources; the systems of `issuing_types` generate
+         *     the secret themselves. `keys` are those that a change of kind `settings` may set, by section;
+         *     `config_schema` is the JSON schema of the configuration.
+         */
+        Options: {
+            /** Platforms */
+            platforms: components["schemas"]["PlatformOption"][];
+            /** Providers */
+            providers: components["schemas"]["ProviderOption"][];
+            /** Event Types */
+            event_types: string[];
+            /** Issuing Types */
+            issuing_types: string[];
+            /** Keys */
+            keys: {
+                [key: string]: string[];
+            };
+            /** Config Schema */
+            config_schema: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Overview
+         * @description What the caller should look at: members see their own work, admins that of their accounts.
+         */
+        Overview: {
+            /** Problems */
+            problems: components["schemas"]["ServiceProblem"][];
+            /** Approvals */
+            approvals: components["schemas"]["ApprovalInfo"][];
+            /** Running */
+            running: components["schemas"]["RunningInfo"][];
+            /** Requests */
+            requests: components["schemas"]["PendingPairing"][];
+            /** Incidents */
+            incidents: components["schemas"]["IncidentBrief"][];
+            /** Schedules */
+            schedules: components["schemas"]["NextRun"][];
+            spend: components["schemas"]["UsageTotals"];
+            counts: components["schemas"]["OverviewCounts"];
+        };
+        /**
+         * OverviewCounts
+         * @description Numbers for the navigation; `failed` are turns of the last 24 h.
+         */
+        OverviewCounts: {
+            /** Approvals */
+            approvals: number;
+            /** Running */
+            running: number;
+            /** Failed */
+            failed: number;
+            /** Requests */
+            requests: number;
+            /** Incidents */
+            incidents: number;
         };
         /**
          * PairingApproval
@@ -721,6 +1242,36 @@ export interface components {
             guide: string;
         };
         /**
+         * PlatformOption
+         * @description A platform for a new account: the steps before its keys are entered, the one after they are accepted,
+         *     and those that need a connected account. `link` opens the page that creates the app with everything filled
+         *     in ("": none), `manifest` can be pasted there instead. `person` describes a person's id.
+         */
+        PlatformOption: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Fields */
+            fields: components["schemas"]["FieldOption"][];
+            /** Link */
+            link: string;
+            /** Manifest */
+            manifest: string;
+            /** Steps */
+            steps: string[];
+            /** Invite Step */
+            invite_step: string;
+            /** Later Steps */
+            later_steps: string[];
+            /** Write To It */
+            write_to_it: string;
+            /** Person */
+            person: string;
+            /** Person Pattern */
+            person_pattern: string;
+        };
+        /**
          * PostResult
          * @description An accepted and stored turn. `turn` is None if it is not among the latest turns; `event_id` is "" if
          *     there is no message.
@@ -732,6 +1283,23 @@ export interface components {
             event_id: string;
             /** Turn */
             turn: number | null;
+        };
+        /**
+         * Preview
+         * @description What would change: a unified difference without secrets, the changed keys, the problems that prevent
+         *     it, and whether the caller may apply it (`refused` says why not).
+         */
+        Preview: {
+            /** Version */
+            version: string;
+            /** Difference */
+            difference: string;
+            /** Keys */
+            keys: string[];
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+            /** Refused */
+            refused: string;
         };
         /**
          * PreviewedSchedule
@@ -779,11 +1347,51 @@ export interface components {
             words: string;
         };
         /**
+         * Problem
+         * @description What is wrong and what to do about it. `key` is the place in the file ("models[0].name"), `line` its
+         *     line (0: none).
+         */
+        Problem: {
+            /** Key */
+            key: string;
+            /** Line */
+            line: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * ProblemRemedy
+         * @description A remedy, and the address of the page for it.
+         */
+        ProblemRemedy: {
+            /** Text */
+            text: string;
+            /** Link */
+            link: string;
+        };
+        /**
          * ProgressState
          * @description Progress of a step of the agent's work.
          * @enum {string}
          */
         ProgressState: "pending" | "active" | "done" | "failed";
+        /**
+         * ProviderOption
+         * @description A provider of models. `variable` is that of its key ("": it needs none), `available` whether it can be
+         *     used without a key being entered.
+         */
+        ProviderOption: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Model */
+            model: string;
+            /** Variable */
+            variable: string;
+            /** Available */
+            available: boolean;
+        };
         /**
          * QuotationInfo
          * @description Content of somebody else that a person forwarded, quoted or shared; `author` is "" if unknown.
@@ -833,6 +1441,49 @@ export interface components {
             ready: boolean;
         };
         /**
+         * Remove
+         * @description Remove a model, an account, or an event source with its routes.
+         */
+        Remove: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "remove";
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "model" | "account" | "event_source";
+            /** Name */
+            name: string;
+        };
+        /**
+         * ReplaceCredentials
+         * @description Replace keys or tokens of an account, or the key of a model.
+         */
+        ReplaceCredentials: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "credentials";
+            /**
+             * Account
+             * @default
+             */
+            account: string;
+            /**
+             * Model
+             * @default
+             */
+            model: string;
+            /** Values */
+            values: {
+                [key: string]: string;
+            };
+        };
+        /**
          * ReplayedEvents
          * @description The number of requests that were applied again.
          */
@@ -847,6 +1498,14 @@ export interface components {
         Restarted: {
             /** Account */
             account: string;
+        };
+        /**
+         * RestoreRequest
+         * @description The number of a version.
+         */
+        RestoreRequest: {
+            /** Number */
+            number: number;
         };
         /**
          * RoleGrantInfo
@@ -869,6 +1528,28 @@ export interface components {
             changeable: boolean;
             /** Erasable */
             erasable: string;
+        };
+        /**
+         * RunningInfo
+         * @description A turn that waits or runs; `step` is what it does now.
+         */
+        RunningInfo: {
+            /** Conversation */
+            conversation: number;
+            /** Turn */
+            turn: number;
+            /** Place */
+            place: string;
+            /** Asker */
+            asker: string;
+            /** Excerpt */
+            excerpt: string;
+            /** Since */
+            since: number;
+            /** State */
+            state: string;
+            /** Step */
+            step: string;
         };
         /**
          * Runs
@@ -996,6 +1677,95 @@ export interface components {
             next: string | null;
         };
         /**
+         * SearchHit
+         * @description A conversation's title, a message or an answer with the words that were searched. `turn` is None for a
+         *     title; `excerpt` is one line of the text.
+         */
+        SearchHit: {
+            /** Conversation */
+            conversation: number;
+            /** Turn */
+            turn: number | null;
+            /** Title */
+            title: string;
+            /** Platform */
+            platform: string;
+            /** Account */
+            account: string;
+            /** Excerpt */
+            excerpt: string;
+            /** At */
+            at: number;
+            in: components["schemas"]["HitPlace"];
+        };
+        /**
+         * SearchPage
+         * @description A page of hits; `next` is the cursor of the next page.
+         */
+        SearchPage: {
+            /** Hits */
+            hits: components["schemas"]["SearchHit"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * ServiceProblem
+         * @description Something that does not work.
+         */
+        ServiceProblem: {
+            /** Id */
+            id: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "bad" | "warn";
+            /** Text */
+            text: string;
+            remedy: components["schemas"]["ProblemRemedy"];
+        };
+        /**
+         * Settings
+         * @description The settings as written in the file, without secrets. `version` is the file's, for `If-Match`.
+         *
+         *     `file` is its name, `exists` whether it is there, `writable` whether this service can change it.
+         *     `problems` are those of the file: while there are any, the service uses the last valid one. `models_here`
+         *     is false if the models belong to an agent runtime elsewhere. `access`, `budgets` and `approvals` are the
+         *     sections.
+         */
+        Settings: {
+            /** Version */
+            version: string;
+            /** File */
+            file: string;
+            /** Exists */
+            exists: boolean;
+            /** Writable */
+            writable: boolean;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+            /** Models Here */
+            models_here: boolean;
+            /** Accounts */
+            accounts: components["schemas"]["AccountSettings"][];
+            /** Models */
+            models: components["schemas"]["ModelSettings"][];
+            /** Event Sources */
+            event_sources: components["schemas"]["EventSourceSettings"][];
+            /** Access */
+            access: {
+                [key: string]: unknown;
+            };
+            /** Budgets */
+            budgets: {
+                [key: string]: unknown;
+            };
+            /** Approvals */
+            approvals: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * SignIn
          * @description The service token, or the code from a sign-in link.
          */
@@ -1032,6 +1802,35 @@ export interface components {
             /** Account */
             account: string;
         };
+        /**
+         * SpanInfo
+         * @description A part of the work on a turn, within the span `parent` ("" for none). `end` is null while it lasts or
+         *     if it is unknown; `begin` is that of the parent if it is unknown. `state` is done, failed or active.
+         */
+        SpanInfo: {
+            /** Id */
+            id: string;
+            /** Parent */
+            parent: string;
+            kind: components["schemas"]["SpanKind"];
+            /** Name */
+            name: string;
+            /** Begin */
+            begin: number;
+            /** End */
+            end: number | null;
+            state: components["schemas"]["ProgressState"];
+            /** Detail */
+            detail: {
+                [key: string]: string | number;
+            };
+        };
+        /**
+         * SpanKind
+         * @description Kind of a span in a trace.
+         * @enum {string}
+         */
+        SpanKind: "message" | "queue" | "run" | "model" | "tool" | "subagent" | "approval" | "delivery";
         /**
          * StepKind
          * @description Kind of a step: a tool call, a call that delegates to a subagent, or a todo of the agent.
@@ -1116,7 +1915,9 @@ export interface components {
          * @description A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
          *     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
          *     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-         *     question or approval is open. `place` is the name of the chat.
+         *     question or approval is open. `place` is the name of the chat. `rating` is the caller's (1: good, -1: bad,
+         *     0: none). `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
+         *     if the caller may replace the turn's message; only the newest such turn counts.
          */
         TurnInfo: {
             /** Id */
@@ -1158,6 +1959,11 @@ export interface components {
             platform: string;
             /** Place */
             place: string;
+            /** Rating */
+            rating: number;
+            remedy: components["schemas"]["TurnRemedy"] | null;
+            /** Editable */
+            editable: boolean;
         };
         /**
          * TurnKind
@@ -1166,11 +1972,42 @@ export interface components {
          */
         TurnKind: "chat" | "command" | "notice";
         /**
+         * TurnRemedy
+         * @description What may help after a failure: try again, choose or repair the `model`, choose another `agent`, start a
+         *     `new` agent thread, see to the `account` of the chat, or nothing. `reason` is the category of the failure,
+         *     such as auth, quota, overloaded, context or runtime.
+         */
+        TurnRemedy: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "retry" | "model" | "agent" | "new" | "sign-in" | "limit" | "account" | "none";
+            /** Reason */
+            reason: string;
+        };
+        /**
          * TurnState
          * @description Lifecycle state of a turn.
          * @enum {string}
          */
         TurnState: "accepted" | "running" | "waiting" | "delivering" | "done" | "failed" | "cancelled" | "expired";
+        /**
+         * TurnTrace
+         * @description The work on a turn by time. `truncated`: spans or texts were omitted.
+         */
+        TurnTrace: {
+            /** Turn */
+            turn: number;
+            /** Begin */
+            begin: number;
+            /** End */
+            end: number | null;
+            /** Spans */
+            spans: components["schemas"]["SpanInfo"][];
+            /** Truncated */
+            truncated: boolean;
+        };
         /**
          * Turns
          * @description A page of turns, newest first; `next` is the cursor of the next page.
@@ -1187,6 +2024,22 @@ export interface components {
          */
         Typing: Record<string, never>;
         /**
+         * UsageBreakdown
+         * @description Tokens used by turns accepted since `since`, by a key: days in order, others by tokens.
+         */
+        UsageBreakdown: {
+            /** Since */
+            since: number;
+            /** Rows */
+            rows: components["schemas"]["UsageRow"][];
+        };
+        /**
+         * UsageKey
+         * @description What usage is broken down by.
+         * @enum {string}
+         */
+        UsageKey: "day" | "model" | "person" | "account" | "chat";
+        /**
          * UsageReport
          * @description Tokens used by turns accepted since `since`, in total and by person (in pages); `next` is the cursor of
          *     the next page.
@@ -1199,6 +2052,30 @@ export interface components {
             people: components["schemas"]["PersonUsage"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * UsageRow
+         * @description Tokens used with a key: a day, model, person, account or chat, and its name for people.
+         */
+        UsageRow: {
+            /** Input Tokens */
+            input_tokens: number;
+            /** Output Tokens */
+            output_tokens: number;
+            /** Total Tokens */
+            total_tokens: number;
+            /** Cached Tokens */
+            cached_tokens: number;
+            /** Cost */
+            cost: number;
+            /** Currency */
+            currency: string;
+            /** Turns */
+            turns: number;
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
         };
         /**
          * UsageTotals
@@ -1233,6 +2110,33 @@ export interface components {
             /** Context */
             ctx?: Record<string, never>;
         };
+        /**
+         * VersionInfo
+         * @description A stored version. `keys` are what it changed (empty: changed in an editor). `difference` is that to the
+         *     version before, without secrets.
+         */
+        VersionInfo: {
+            /** Number */
+            number: number;
+            /** At */
+            at: number;
+            /** Current */
+            current: boolean;
+            /** Keys */
+            keys: string[];
+            /** Difference */
+            difference: string;
+        };
+        /**
+         * Versions
+         * @description The last versions, the newest first, and the file's version for `If-Match`.
+         */
+        Versions: {
+            /** Version */
+            version: string;
+            /** Versions */
+            versions: components["schemas"]["VersionInfo"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -1242,6 +2146,11 @@ export interface components {
 }
 export type Access = components['schemas']['Access'];
 export type AccountDefault = components['schemas']['AccountDefault'];
+export type AccountSettings = components['schemas']['AccountSettings'];
+export type AddEventSource = components['schemas']['AddEventSource'];
+export type AnswerRating = components['schemas']['AnswerRating'];
+export type Applied = components['schemas']['Applied'];
+export type ApprovalInfo = components['schemas']['ApprovalInfo'];
 export type AttachmentKind = components['schemas']['AttachmentKind'];
 export type Audit = components['schemas']['Audit'];
 export type AuditEntryInfo = components['schemas']['AuditEntryInfo'];
@@ -1249,34 +2158,59 @@ export type BodyPutSettingApiProfilesSettingPut = components['schemas']['Body_pu
 export type ButtonClick = components['schemas']['ButtonClick'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarFiring = components['schemas']['CalendarFiring'];
+export type ChangeRequest = components['schemas']['ChangeRequest'];
+export type ChangeSettings = components['schemas']['ChangeSettings'];
 export type ChannelInfo = components['schemas']['ChannelInfo'];
 export type Channels = components['schemas']['Channels'];
 export type ChatName = components['schemas']['ChatName'];
 export type ChatProfile = components['schemas']['ChatProfile'];
 export type Check = components['schemas']['Check'];
+export type CheckRequest = components['schemas']['CheckRequest'];
+export type ChooseDefaultModel = components['schemas']['ChooseDefaultModel'];
 export type CommandInfo = components['schemas']['CommandInfo'];
 export type Commands = components['schemas']['Commands'];
 export type ConfiguredRole = components['schemas']['ConfiguredRole'];
+export type ConnectAccount = components['schemas']['ConnectAccount'];
+export type ConnectModel = components['schemas']['ConnectModel'];
+export type ConversationChange = components['schemas']['ConversationChange'];
+export type ConversationChoice = components['schemas']['ConversationChoice'];
 export type ConversationInfo = components['schemas']['ConversationInfo'];
 export type Conversations = components['schemas']['Conversations'];
+export type CredentialState = components['schemas']['CredentialState'];
 export type DayUsage = components['schemas']['DayUsage'];
 export type DaysUsage = components['schemas']['DaysUsage'];
+export type DocumentationHit = components['schemas']['DocumentationHit'];
+export type DocumentationHits = components['schemas']['DocumentationHits'];
+export type DocumentationPage = components['schemas']['DocumentationPage'];
+export type EditedMessage = components['schemas']['EditedMessage'];
 export type EffectiveSetting = components['schemas']['EffectiveSetting'];
 export type ErasureResult = components['schemas']['ErasureResult'];
 export type ErasureState = components['schemas']['ErasureState'];
 export type EventSourceInfo = components['schemas']['EventSourceInfo'];
+export type EventSourceSettings = components['schemas']['EventSourceSettings'];
 export type EventSources = components['schemas']['EventSources'];
+export type ExportFormat = components['schemas']['ExportFormat'];
 export type FeedSnapshot = components['schemas']['FeedSnapshot'];
+export type FieldOption = components['schemas']['FieldOption'];
 export type File = components['schemas']['File'];
 export type HttpValidationError = components['schemas']['HTTPValidationError'];
 export type HealthInfo = components['schemas']['HealthInfo'];
+export type HitPlace = components['schemas']['HitPlace'];
+export type IncidentBrief = components['schemas']['IncidentBrief'];
+export type LanguageChoice = components['schemas']['LanguageChoice'];
 export type Live = components['schemas']['Live'];
+export type LiveCheck = components['schemas']['LiveCheck'];
 export type MessageInfo = components['schemas']['MessageInfo'];
+export type ModelSettings = components['schemas']['ModelSettings'];
 export type NameKind = components['schemas']['NameKind'];
 export type NameList = components['schemas']['NameList'];
 export type NewConversation = components['schemas']['NewConversation'];
 export type NewRole = components['schemas']['NewRole'];
 export type NewSchedule = components['schemas']['NewSchedule'];
+export type NextRun = components['schemas']['NextRun'];
+export type Options = components['schemas']['Options'];
+export type Overview = components['schemas']['Overview'];
+export type OverviewCounts = components['schemas']['OverviewCounts'];
 export type PairingApproval = components['schemas']['PairingApproval'];
 export type PartDelta = components['schemas']['PartDelta'];
 export type PartInfo = components['schemas']['PartInfo'];
@@ -1286,16 +2220,25 @@ export type PendingPairing = components['schemas']['PendingPairing'];
 export type PersonName = components['schemas']['PersonName'];
 export type PersonUsage = components['schemas']['PersonUsage'];
 export type PlatformInfo = components['schemas']['PlatformInfo'];
+export type PlatformOption = components['schemas']['PlatformOption'];
 export type PostResult = components['schemas']['PostResult'];
+export type Preview = components['schemas']['Preview'];
 export type PreviewedSchedule = components['schemas']['PreviewedSchedule'];
+export type Problem = components['schemas']['Problem'];
+export type ProblemRemedy = components['schemas']['ProblemRemedy'];
 export type ProgressState = components['schemas']['ProgressState'];
+export type ProviderOption = components['schemas']['ProviderOption'];
 export type QuotationInfo = components['schemas']['QuotationInfo'];
 export type QuotationKind = components['schemas']['QuotationKind'];
 export type Readiness = components['schemas']['Readiness'];
 export type Ready = components['schemas']['Ready'];
+export type Remove = components['schemas']['Remove'];
+export type ReplaceCredentials = components['schemas']['ReplaceCredentials'];
 export type ReplayedEvents = components['schemas']['ReplayedEvents'];
 export type Restarted = components['schemas']['Restarted'];
+export type RestoreRequest = components['schemas']['RestoreRequest'];
 export type RoleGrantInfo = components['schemas']['RoleGrantInfo'];
+export type RunningInfo = components['schemas']['RunningInfo'];
 export type Runs = components['schemas']['Runs'];
 export type ScheduleChange = components['schemas']['ScheduleChange'];
 export type ScheduleInfo = components['schemas']['ScheduleInfo'];
@@ -1304,9 +2247,15 @@ export type ScheduleState = components['schemas']['ScheduleState'];
 export type ScheduledRunInfo = components['schemas']['ScheduledRunInfo'];
 export type ScheduledRunList = components['schemas']['ScheduledRunList'];
 export type Schedules = components['schemas']['Schedules'];
+export type SearchHit = components['schemas']['SearchHit'];
+export type SearchPage = components['schemas']['SearchPage'];
+export type ServiceProblem = components['schemas']['ServiceProblem'];
+export type Settings = components['schemas']['Settings'];
 export type SignIn = components['schemas']['SignIn'];
 export type SignInLink = components['schemas']['SignInLink'];
 export type SignedIn = components['schemas']['SignedIn'];
+export type SpanInfo = components['schemas']['SpanInfo'];
+export type SpanKind = components['schemas']['SpanKind'];
 export type StepKind = components['schemas']['StepKind'];
 export type StepsChanged = components['schemas']['StepsChanged'];
 export type TimeRequest = components['schemas']['TimeRequest'];
@@ -1315,11 +2264,18 @@ export type ToolCallEntry = components['schemas']['ToolCallEntry'];
 export type TurnGroup = components['schemas']['TurnGroup'];
 export type TurnInfo = components['schemas']['TurnInfo'];
 export type TurnKind = components['schemas']['TurnKind'];
+export type TurnRemedy = components['schemas']['TurnRemedy'];
 export type TurnState = components['schemas']['TurnState'];
+export type TurnTrace = components['schemas']['TurnTrace'];
 export type Turns = components['schemas']['Turns'];
 export type Typing = components['schemas']['Typing'];
+export type UsageBreakdown = components['schemas']['UsageBreakdown'];
+export type UsageKey = components['schemas']['UsageKey'];
 export type UsageReport = components['schemas']['UsageReport'];
+export type UsageRow = components['schemas']['UsageRow'];
 export type UsageTotals = components['schemas']['UsageTotals'];
 export type ValidationError = components['schemas']['ValidationError'];
+export type VersionInfo = components['schemas']['VersionInfo'];
+export type Versions = components['schemas']['Versions'];
 export type $defs = Record<string, never>;
 export type operations = Record<string, never>;
