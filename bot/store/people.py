@@ -188,6 +188,14 @@ def approve_pairing(
     )
 
 
+def dismiss_pairing(connection: Connection, code: str, actor: Actor, now: float) -> bool:
+    """Delete an access request, so that its code is no longer valid. Return whether it was pending."""
+    row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
+    if row is not None:
+        record_event(connection, actor, AuditEvent("dismiss", row.person), now)
+    return row is not None
+
+
 def approve_pairing_by_command(
     connection: Connection, code: str, role: str, texts: Texts, command: Turn, text: str, now: float
 ) -> int | None:

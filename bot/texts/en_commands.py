@@ -69,6 +69,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "action_schedule_deleted": "schedule deleted",
     "action_digest_zone": "time zone",
     "action_retry": "retry",
+    "action_dismiss": "access request dismissed",
     "action_give": "role granted",
     "action_take": "role revoked",
     "action_wrong_code": "wrong code",

@@ -69,6 +69,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_schedule_deleted": "删除定时任务",
     "action_digest_zone": "时区",
     "action_retry": "重试",
+    "action_dismiss": "忽略访问申请",
     "action_give": "授予角色",
     "action_take": "收回角色",
     "action_wrong_code": "授权码错误",

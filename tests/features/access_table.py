@@ -114,6 +114,7 @@ SERVICE = {
     DELETE /api/access/{entry}
     POST /api/access/pair
     POST /api/access/waiting/{entry}
+    DELETE /api/access/waiting/{entry}
     POST /api/channels/{account}/restart
     GET /api/profiles
     PUT /api/profiles/{setting}

@@ -52,6 +52,7 @@ STEPS: tuple[Step, ...] = (
     ("DELETE /api/access/{entry}", "/api/access/telegram:5", {}, "take"),
     ("POST /api/access/pair", "/api/access/pair", {"json": {"code": "AAAA-AAAA"}}, "give"),
     ("POST /api/access/waiting/{entry}", "/api/access/waiting/tg:31", {"json": {"role": "member"}}, "give"),
+    ("DELETE /api/access/waiting/{entry}", "/api/access/waiting/tg:32", {}, "dismiss"),
     ("POST /api/channels/{account}/restart", "/api/channels/terminal/restart", {}, "restart"),
     (
         "PUT /api/profiles/{setting}",
@@ -167,7 +168,7 @@ async def prepare(service: World) -> dict[str, Any]:
     turn = await answered(service.http, "hello")
     shown = (await service.http.get(f"/api/conversations/{turn['conversation']}")).json()
     await service.http.post("/api/memory/facts", json={"content": "first"})
-    for person, code in (("30", "AAAA-AAAA"), ("31", "BBBB-BBBB")):
+    for person, code in (("30", "AAAA-AAAA"), ("31", "BBBB-BBBB"), ("32", "CCCC-CCCC")):
         await knock(service, "tg", Sender(person), code)
     conversation = turn["conversation"]
     return {

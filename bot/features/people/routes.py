@@ -37,6 +37,7 @@ from bot.store.people import (
     PairingRequest,
     RoleGrant,
     approve_pairing,
+    dismiss_pairing,
     grant_role,
     list_pairing_requests,
     list_role_grants,
@@ -58,6 +59,7 @@ Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account
 
 
 NOBODY = "code: no pending access request has this code"
+NOT_PENDING = "no pending access request from {who}: it was decided, or it expired and they must write again"
 ELSEWHERE = "on your accounts; an owner can approve access on the others"
 
 
@@ -257,18 +259,30 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
     who = parse_entry(entry)
     _check_role(services, by, body.role)
     check_scope(services, by, who)
-    found = [
-        one
-        for one in await services.db.transact(list_pairing_requests, services.clock.now())
-        if one.entry == str(who)
-    ]
-    grant = await _grant_access(services, by, found[0], body.role) if found else None
+    one = await _find_request(services, who)
+    grant = await _grant_access(services, by, one, body.role) if one else None
     if grant is None:
-        reason = (
-            f"no pending access request from {who}: it was approved, or it expired and they must write again"
-        )
-        raise HTTPException(404, reason)
+        raise HTTPException(404, NOT_PENDING.format(who=who))
     return grant
+
+
+@router.delete("/access/waiting/{entry}", status_code=204)
+@requires(Permission.GRANT)
+async def dismiss_request(entry: Entry, services: Services, by: By) -> None:
+    """Dismiss the access request from `account:id`; their code is no longer valid, and they can ask again
+    (403: the caller is neither an owner nor an admin of that account; 404: no pending request).
+    """
+    who = parse_entry(entry)
+    check_scope(services, by, who)
+    one, now = await _find_request(services, who), services.clock.now()
+    actor = audit_actor(services, by)
+    if one is None or not await services.db.transact(dismiss_pairing, one.code, actor, now):
+        raise HTTPException(404, NOT_PENDING.format(who=who))
+
+
+async def _find_request(services: ApiServices, who: AccessEntry) -> PairingRequest | None:
+    found = await services.db.transact(list_pairing_requests, services.clock.now())
+    return next((one for one in found if one.entry == str(who)), None)
 
 
 async def _approve(
