@@ -217,6 +217,8 @@ def _access(now: float, people: Sequence[tuple[str, str, str]]) -> Iterator[tupl
                     "person": f"{ACCOUNTS[account]}:{id_}",
                     "name": name,
                     "expires_at": now + 3600,
+                    "conversation_id": 1000,
+                    "address": encode_address(ReplyAddress(account, id_, ChatKind.PRIVATE)),
                 },
             )
         elif number % 2 == 0:
