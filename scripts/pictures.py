@@ -69,7 +69,7 @@ async def conversation_shot(browser: Browser, home: Path) -> None:
         for question, shown in QUESTIONS:
             await page.fill("#text", question)
             await page.keyboard.press("Enter")
-            await expect(page.locator(".answer").last).to_contain_text(shown, timeout=20_000)
+            await expect(page.locator(".turn").last).to_contain_text(shown, timeout=20_000)
         await page.evaluate("document.activeElement?.blur()")
         await page.screenshot(path=IMAGES / "console.png", animations="disabled")
         print("wrote docs/images/console.png")

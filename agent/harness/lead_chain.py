@@ -317,10 +317,11 @@ def default_subagent_summarization(features: RuntimeFeatures) -> Middleware | No
 
 def _build_guardrail(parts: ChainParts) -> Middleware:
     config = parts.config.guardrails
+    shows_approvals = parts.spec.use == GUIDE and not config.enabled
     provider = (
-        load_guardrail(config.provider.use, config.provider.extra_arguments())
-        if config.enabled
-        else AllowlistProvider(ask=["bash"])  # the guide shows what an approval is
+        AllowlistProvider(ask=["bash"])
+        if shows_approvals
+        else load_guardrail(config.provider.use, config.provider.extra_arguments())
     )
     return GuardrailMiddleware(
         provider=provider,

@@ -11,7 +11,7 @@ from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 QUESTIONS = (
     ("/plan on", "Plan mode"),
     ("Which invoices are overdue?", "Havn Logistics has"),
-    ("Draft a reminder for each of them.", "Write the three reminders"),
+    ("Draft a reminder for each of them.", "To-dos: 2 of 4"),
 )
 """What is asked, and what the page shows then."""
 ANSWER = """Three invoices are overdue, **12,480 EUR** in total:
