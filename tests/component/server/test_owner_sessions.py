@@ -88,7 +88,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
         assert COOKIE not in client.cookies
         async with httpx.AsyncClient(verify=False, base_url=service.url, cookies=copied) as thief:
             assert (await thief.get("/api/conversations")).status_code == 401
-            assert 'id="sign-in"' in (await thief.get("/")).text
+            assert '/app/sign-in.js"' in (await thief.get("/")).text
         assert (await other.get("/api/conversations")).status_code == 200
         listed = await service.audited()
         deeds = [(one["person"], one["action"]) for one in listed]

@@ -132,7 +132,7 @@ async def test_the_lag_is_what_a_sleep_takes_too_long() -> None:
 async def test_signing_in_and_out(tmp_path: Path) -> None:
     async with world(tmp_path, server=f", token: {TOKEN}", headers={}) as service:
         http = service.http
-        assert 'id="sign-in"' in (await http.get("/")).text
+        assert '/app/sign-in.js"' in (await http.get("/")).text
         assert (await http.get("/api/conversations")).status_code == 401
         wrong = await http.post("/api/session", json={"token": "wrong"})
         assert (wrong.status_code, wrong.json()) == (
@@ -146,7 +146,7 @@ async def test_signing_in_and_out(tmp_path: Path) -> None:
         assert "samesite=strict" in cookie
         assert TOKEN not in cookie
         assert (await http.get("/api/conversations")).status_code == 200
-        assert 'id="composer"' in (await http.get("/")).text
+        assert 'app/main.js"' in (await http.get("/")).text
         assert (await http.delete("/api/session")).status_code == 204
         assert (await http.get("/api/conversations")).status_code == 401
         for _ in range(9):

@@ -86,7 +86,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
             answer = await thief.get("/api/conversations")
             assert answer.status_code == 401
             assert "command `page`" in answer.text
-            assert "Sign in" in (await thief.get("/")).text
+            assert "app/sign-in.js" in (await thief.get("/")).text
         deeds = [(one["person"], one["action"]) for one in await service.audited()]
         assert deeds[:2] == [("telegram:7", "signed out"), ("telegram:7", "signed in")]
 
