@@ -1,7 +1,8 @@
-"""Open every page of the console in every look and print what is wrong: `python -m tests.console [NAME…]`."""
+"""Open every page of the console in every look and print what is wrong: `python -m tests.console [--size 390] [NAME…]`."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 import tempfile
@@ -54,7 +55,7 @@ async def _look(
     return found
 
 
-async def main(names: list[str]) -> int:
+async def main(names: list[str], widths: list[int]) -> int:
     """Print the problems of all pages by page; return their number."""
     found: list[Problem] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +65,7 @@ async def main(names: list[str]) -> int:
         ):
             await furnish(service)
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-            for size in SIZES:
+            for size in [one for one in SIZES if not widths or one[0] in widths]:
                 for scheme in ("light", "dark"):
                     for language in ("en", "zh"):
                         found += await _look(browser, service, size, scheme, language, names)
@@ -75,9 +76,16 @@ async def main(names: list[str]) -> int:
     for (page, text), seen in sorted(looks.items()):
         print(f"{page:28} {len(seen):3}x  {text}   [{', '.join(seen[:3])}]")
     totals = Counter(one.page for one in found)
-    print(f"\n{len(PAGES)} pages in {len(SIZES) * 4} looks, problems: {sum(totals.values())}")
+    pages, looks_of_each = len(names or PAGES), len(widths or SIZES) * 4
+    print(f"\n{pages} pages in {looks_of_each} looks, problems: {sum(totals.values())}")
     return sum(totals.values())
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, asyncio.run(main(sys.argv[1:]))))
+    parser = argparse.ArgumentParser(prog="python -m tests.console")
+    parser.add_argument(
+        "--size", type=int, action="append", default=[], help="width of a window; all by default"
+    )
+    parser.add_argument("page", nargs="*", help="address as in tests/console/layout.py; all by default")
+    wanted = parser.parse_args()
+    sys.exit(min(1, asyncio.run(main(wanted.page, wanted.size))))

@@ -96,7 +96,7 @@ class Usage extends ListPage {
     const columns = [
       { head: t(`usage.by.${by}`), cell: title },
       { head: t("usage.cost"), cell: (one) => (one.currency ? money(one.cost, one.currency) : "–"), number: true, place: "at-end" },
-      { head: t("usage.total"), cell: (one) => html`<meter min="0" max=${most} value=${one.total_tokens} aria-label=${t("usage.total")}></meter> ${number(one.total_tokens)}`, number: true, unit: t("usage.total") },
+      { head: t("usage.total"), cell: (one) => html`<meter min="0" max=${most} value=${one.total_tokens} aria-label=${t("usage.total")}></meter> <span class="after-meter">${number(one.total_tokens)}</span>`, number: true, unit: t("usage.total") },
       { head: t("usage.input"), cell: (one) => number(one.input_tokens), number: true, place: "wide-only" },
       { head: t("usage.cached"), cell: (one) => number(one.cached_tokens), number: true, place: "wide-only" },
       { head: t("usage.output"), cell: (one) => number(one.output_tokens), number: true, place: "wide-only" },

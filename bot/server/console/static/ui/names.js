@@ -18,7 +18,7 @@ export const nameOf = (name, id = "") => name || (id ? t("names.unknown", { plat
 export function named(name, below = nothing, id = "") {
   const shown = nameOf(name, id);
   return html`<span class="named"><span class="avatar" aria-hidden="true">${initials(shown)}</span><span class="grow"><span class="cut as-block" title=${shown}>${shown}</span>
-    ${below === nothing || !below ? nothing : html`<span class="quiet small cut as-block">${below}</span>`}</span></span>`;
+    ${below === nothing || !below ? nothing : html`<span class="quiet small as-block words">${below}</span>`}</span></span>`;
 }
 
 /** A name on one line; the whole one is on hover. */

@@ -69,7 +69,7 @@ export function calendarView(data) {
   const { span, whole } = data;
   const count = Math.round((span.end - span.begin) / 86_400_000);
   const title = span.week ? format({ dateStyle: "medium" }).formatRange(span.first, shifted(span.first, 6)) : MONTH.format(span.first);
-  return html`<div class="row">
+  return html`<div class="row cal-head">
       <a class="button icon" data-go href=${address(span, span.before)} aria-label=${t("plan.previous")} title=${t("plan.previous")}>${icon("chevron-left")}</a>
       <a class="button icon" data-go href=${address(span, span.after)} aria-label=${t("plan.nextSpan")} title=${t("plan.nextSpan")}>${icon("chevron-right")}</a>
       <a class="button" data-go href=${address(span, new Date())}>${t("plan.today")}</a>
@@ -78,5 +78,6 @@ export function calendarView(data) {
       <a class="button ${span.week ? "chosen" : ""}" data-go aria-current=${span.week ? "true" : nothing} href=${address(span, span.week ? span.first : keyOf(new Date()).startsWith(keyOf(span.first).slice(0, 7)) ? new Date() : span.first, true)}>${t("plan.week")}</a>
     </div>
     <ol class="cal-days ${span.week ? "is-week" : ""}" aria-label=${title}>${Array.from({ length: count }, (_, at) => cell(shifted(span.begin, at), data))}</ol>
+    <p class="empty cal-empty">${t("over.schedules.none")}</p>
     <p class="hint">${t("plan.inZone", { zone: Intl.DateTimeFormat().resolvedOptions().timeZone })} ${whole ? "" : t("plan.notAll")}</p>`;
 }

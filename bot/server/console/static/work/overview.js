@@ -49,7 +49,7 @@ class Overview extends Page {
       ${this.block("problems", problems, (one) => html`<li class="thing"><span class="state-dot ${one.severity}" aria-hidden="true"></span><div class="grow words">${one.text}</div>
           <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
       ${this.block("approvals", approvals, (one) => html`<li class="thing"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)}`)}
-          <div class="asked"><roe-markdown .source=${one.text}></roe-markdown></div>${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}`, refresh)}</div>
+          <div class="request-text"><roe-markdown .source=${one.text}></roe-markdown></div>${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}`, refresh)}</div>
           <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
       ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
       ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>
