@@ -1,4 +1,7 @@
-"""Open every page of the console in every look and print what is wrong: `python -m tests.console [--size 390] [NAME…]`."""
+"""Open every page of the console in every look and print what is wrong.
+
+Run `python -m tests.console [--size 390] [NAME…]`.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +86,7 @@ async def main(names: list[str], widths: list[int]) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.console")
-    parser.add_argument(
-        "--size", type=int, action="append", default=[], help="width of a window; all by default"
-    )
+    parser.add_argument("--size", type=int, action="append", default=[], help="width; all by default")
     parser.add_argument("page", nargs="*", help="address as in tests/console/layout.py; all by default")
     wanted = parser.parse_args()
     sys.exit(min(1, asyncio.run(main(wanted.page, wanted.size))))
