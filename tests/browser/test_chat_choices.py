@@ -33,7 +33,7 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         )
         await expect(card).to_contain_text("Approval needed")
         await expect(card.locator("pre")).to_have_text("path: clean up")
-        await expect(card).to_contain_text("Open until")
+        await expect(card).to_contain_text("Expires")
         await expect(card).not_to_contain_text("/approve")
         assert await tab.fits()
         assert await serious(tab.page) == []

@@ -130,7 +130,7 @@ async def test_an_mcp_server_is_added_beside_another(
         await page.get_by_label("Type").select_option("Command on this machine")
         await page.get_by_label("Name", exact=True).fill("mine")
         await page.get_by_label("Command", exact=True).fill(SERVER)
-        await page.get_by_role("button", name="Look at its tools").click()
+        await page.get_by_role("button", name="Connect and list tools").click()
         await expect(page.locator("#found")).to_be_focused()
         tools = await page.locator(".check strong").all_inner_texts()
         assert len(tools) > 1

@@ -33,7 +33,7 @@ ENGLISH = {
     "sentence_command": "{who} used {subject} {detail}",
     "sentence_data_exported": "{who} exported the data of {subject}",
     "sentence_data_erased": "{who} erased the data of {subject}",
-    "sentence_approval": "{who} decided the approval of {subject}: {detail}",
+    "sentence_approval": "{who} answered the request of {subject}: {detail}",
     "sentence_budget": "{who} set the limit of {subject}: {detail}",
     "sentence_record": "{who} changed the recording of {subject}: {detail}",
     "sentence_schedule": "{who} changed {subject}: {detail}",

@@ -108,6 +108,7 @@ async def _session(services: ApiServices, by: Principal) -> str:
             "fileBytes": services.file_bytes,
             "isLocalOwner": by.is_local_owner,
             "isNew": not await services.db.transact(read_models.list_turns, None, limit=1),
+            "platforms": {one.name: one.title for one in services.core.accounts.offers()},
             "permissions": [str(one) for one in Permission if may(services, by, one)],
         }
     )

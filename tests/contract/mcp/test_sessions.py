@@ -247,7 +247,7 @@ BROKEN = [
         {"command": sys.executable, "args": ["-c", "raise SystemExit('bad day')"]},
         "ended while starting: bad day",
     ),
-    ({"command": sys.executable, "args": ["-c", "print('hello')"]}, "can't be started"),
+    ({"command": sys.executable, "args": ["-c", "print('hello')"]}, "ended before it listed its tools"),
     ({"url": "http://127.0.0.1:9/mcp"}, "can't be reached"),
     ({"type": "sse", "url": "http://127.0.0.1:9/sse"}, "can't be reached"),
 ]

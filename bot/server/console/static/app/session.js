@@ -2,7 +2,7 @@
 
 const { session } = document.body.dataset;
 
-/** @type {{person: string, name: string, role: string, account: string, version: string, fileBytes: number, isLocalOwner: boolean, isNew: boolean, permissions: string[]}} */
+/** @type {{person: string, name: string, role: string, account: string, version: string, fileBytes: number, isLocalOwner: boolean, isNew: boolean, permissions: string[], platforms: Record<string, string>}} */
 export const current = JSON.parse(session);
 
 /** True for owners, who can install programs on the machine. */

@@ -180,7 +180,7 @@ class Chat extends Element {
     };
     return html`<div class="note banner" id="model-note" role="note">
       ${icon("info")}<p class="grow">${text}</p>
-      ${isAdmin ? html`<a class="button tiny" href="#/models">${t("chat.remedy.model")}</a>` : nothing}
+      ${isAdmin ? html`<a class="button tiny" href="#/models">${t("remedy.model")}</a>` : nothing}
       <button class="button ghost icon tiny" type="button" aria-label=${t("chat.hideNote")} title=${t("chat.hideNote")} @click=${hide}>${icon("x")}</button>
     </div>`;
   }

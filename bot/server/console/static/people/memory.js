@@ -68,7 +68,7 @@ class Memory extends Page {
       ${isAdmin ? html`<div class="filters"><roe-picker label=${t("memory.owner")} .source=${findScopes} .free=${typedScope} placeholder=${t("privacy.you")}
         .chosen=${this.scope ? { value: this.scope, text: name } : null} @change=${(event) => this.setQuery({ scope: event.detail?.value }, { push: true })}></roe-picker></div>` : nothing}
       ${failure ? html`<p class="problem" role="alert">${explain(failure)}</p>` : html`
-        <p class="quiet small">${status.enabled ? t("memory.on") : t("memory.off")} · ${t("memory.count", { count: number(status.facts) })} · ${t("memory.changed")} ${isoTime(status.last_updated)}
+        <p class="quiet small">${status.enabled ? t("memory.on") : t("memory.off")} ${status.facts ? html`${t("memory.count", { count: status.facts })} · ${t("memory.changed")} ${isoTime(status.last_updated)}` : t("memory.none")}
           ${status.updates_waiting ? html` · ${t("memory.waiting", { count: number(status.updates_waiting) })}` : nothing}</p>
         ${this.summaries(memory)}
         <section class="stack"><h2>${t("memory.facts")}</h2>

@@ -162,15 +162,19 @@ class People extends ListPage {
     </div>`;
   }
 
-  roleField(value = "member") {
-    return html`<div class="field"><label for="role">${t("people.role")}</label><select class="input" id="role" name="role">
+  roleField(value = "member", where = "") {
+    return html`${where ? html`<p>${t("people.where")}: <strong>${where}</strong></p>` : nothing}<div class="field"><label for="role">${t("people.role")}</label><select class="input" id="role" name="role">
       ${ROLES.map((role) => html`<option value=${role} ?selected=${role === value}>${t(`role.${role}`)}</option>`)}</select>
       <small>${t("people.roleHint")}</small></div>`;
   }
 
-  async done(said) {
+  /** Say what was done, and go to the row of the entry. */
+  async done(said, entry = "") {
     toast(said);
     await this.refresh();
+    await this.updateComplete;
+    const row = !this.rest && [...this.querySelectorAll(".row-link")].find((one) => one.getAttribute("href") === this.address(entry));
+    if (row) /** @type {HTMLElement} */ (row).focus();
   }
 
   async grant(who = null) {
@@ -178,24 +182,29 @@ class People extends ListPage {
     let chosen = who;
     const fields = (redraw) => {
       const platform = chosen?.value.split(":")[0] || "";
-      const own = accounts.filter((one) => one.platform === platform && one.account !== platform);
+      const names = accounts.filter((one) => one.platform === platform).map(({ account }) => account);
+      // An entry with the name of the platform counts on all of its accounts, also if one has that name.
+      const own = names.filter((account) => account !== platform);
+      const all = t("people.everyAccount", { platform: platformName(platform) });
       return html`<roe-picker label=${t("people.person")} name="entry" required .source=${findPeople} .free=${typedId} .chosen=${chosen} hint=${t("people.entryHint")}
           @change=${(event) => { chosen = event.detail; redraw(); }}></roe-picker>
         ${this.roleField()}
         <div class="field"><label for="where">${t("people.where")}</label><select class="input" id="where" name="where">
-          <option value="">${platform ? t("people.everyAccount", { platform: platformName(platform) }) : t("people.everywhere")}</option>
-          ${own.map(({ account }) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select></div>`;
+          <option value="">${!platform ? t("people.everywhere") : names.length ? `${all}: ${names.join(", ")}` : all}</option>
+          ${own.map((account) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select></div>`;
     };
+    let entry = "";
     const send = (data) => {
       const [scope, ...id] = data.get("entry").split(":");
-      return put(path([data.get("where") || scope, ...id].join(":")), { role: data.get("role") });
+      entry = [data.get("where") || scope, ...id].join(":");
+      return put(path(entry), { role: data.get("role") });
     };
-    if (await formDialog(t("people.grant"), fields, t("app.save"), send)) await this.done(t("people.granted"));
+    if (await formDialog(t("people.grant"), fields, t("app.save"), send)) await this.done(t("people.granted"), entry);
   }
 
   async change(role, name) {
     const send = (data) => put(path(role.entry), { role: data.get("role") });
-    if (await formDialog(t("people.changeName", { name }), () => this.roleField(role.role), t("app.save"), send)) await this.done(t("people.granted"));
+    if (await formDialog(t("people.changeName", { name }), () => this.roleField(role.role, this.where(role)), t("app.save"), send)) await this.done(t("people.granted"));
   }
 
   async revoke(role, name) {

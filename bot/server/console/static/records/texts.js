@@ -6,6 +6,7 @@ export const texts = sideBySide({
   "usage.csv": ["Download CSV", "下载 CSV"],
   "usage.period": ["Period", "时间段"],
   "usage.days": ["Last {count} days", "最近 {count} 天"],
+  "usage.days.one": ["Today", "今天"],
   "usage.person": ["Person", "人员"],
   "usage.everyone": ["Everyone", "所有人"],
   "usage.cost": ["Cost", "费用"],

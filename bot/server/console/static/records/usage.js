@@ -5,7 +5,7 @@ import { get, withQuery } from "../api/client.js";
 import { isAdmin } from "../app/session.js";
 import { t } from "../texts/texts.js";
 import { barChart } from "../ui/chart.js";
-import { money, number, short } from "../ui/format.js";
+import { decimals, money, number, short } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { ListPage, table } from "../ui/list.js";
 import { knownPeople, named, nameOf } from "../ui/names.js";
@@ -15,7 +15,7 @@ import "../ui/picker.js";
 import "./texts.js";
 
 const KEYS = ["day", "model", "person", "account", "chat"];
-const SPANS = [7, 30, 90, 365];
+const SPANS = [1, 7, 30, 90, 365];
 
 /** The last `count` days up to today, as `2026-03-01`. */
 function lastDays(count) {
@@ -90,13 +90,17 @@ class Usage extends ListPage {
 
   table(rows) {
     const { by } = this;
-    const most = Math.max(...rows.map((one) => one.total_tokens), 1);
+    // The bars show the cost if there is one.
+    const measure = rows.some((one) => one.currency && one.cost) ? "cost" : "total_tokens";
+    const most = Math.max(...rows.map((one) => one[measure])) || 1;
+    const digits = decimals(rows.map((one) => one.cost));
+    const bar = (one, key) => (key === measure ? html`<meter min="0" max=${most} value=${one[key]} aria-label=${t(key === "cost" ? "usage.cost" : "usage.total")}></meter> ` : nothing);
     const title = (one) => (by === "person" || by === "chat" ? named(one.name, nothing, one.key) : one.name || one.key || t("usage.unknown"));
     const link = { person: (one) => `#/usage?${new URLSearchParams({ days: String(this.days), person: one.key, by: "model" })}` }[by];
     const columns = [
       { head: t(`usage.by.${by}`), cell: title },
-      { head: t("usage.cost"), cell: (one) => (one.currency ? money(one.cost, one.currency) : "–"), number: true, place: "at-end" },
-      { head: t("usage.total"), cell: (one) => html`<meter min="0" max=${most} value=${one.total_tokens} aria-label=${t("usage.total")}></meter> <span class="after-meter">${number(one.total_tokens)}</span>`, number: true, unit: t("usage.total") },
+      { head: t("usage.cost"), cell: (one) => html`${bar(one, "cost")}<span class="after-meter">${one.currency ? money(one.cost, one.currency, digits) : "–"}</span>`, number: true, place: "at-end" },
+      { head: t("usage.total"), cell: (one) => html`${bar(one, "total_tokens")}<span class="after-meter">${number(one.total_tokens)}</span>`, number: true, unit: t("usage.total") },
       { head: t("usage.input"), cell: (one) => number(one.input_tokens), number: true, place: "wide-only" },
       { head: t("usage.cached"), cell: (one) => number(one.cached_tokens), number: true, place: "wide-only" },
       { head: t("usage.output"), cell: (one) => number(one.output_tokens), number: true, place: "wide-only" },

@@ -25,6 +25,8 @@ class McpServers extends Page {
     this.chosen = new Set();
     /** Tools of servers that were added just now and start with the next run. @type {Map<string, any[]>} */
     this.known = new Map();
+    /** Servers that were added although their check failed, with its reason. @type {Map<string, string>} */
+    this.unchecked = new Map();
   }
 
   get heading() {
@@ -104,6 +106,7 @@ class McpServers extends Page {
         server.description,
         url || command ? html`<span class="mono">${url || [command, ...(args || [])].join(" ")}</span>` : nothing,
         server.detail && html`<span class=${server.state === "unavailable" ? "problem" : ""}>${server.detail}</span>`,
+        this.unchecked.has(server.name) && !["ready", "unavailable"].includes(server.state) && html`<span class="problem">${t("mcp.checkFailed", { detail: this.unchecked.get(server.name) })}</span>`,
         SIGN_IN.test(server.detail || "") && t("mcp.signIn", { name: server.name }),
       ],
       actions: html`${isOwner
@@ -148,15 +151,19 @@ class McpServers extends Page {
     await this.updateComplete;
     this.requestUpdate();
     await this.updateComplete;
-    /** @type {HTMLElement} */ (this.querySelector("#found"))?.focus();
+    const title = /** @type {HTMLElement | null} */ (this.querySelector("#found"));
+    title?.closest("section").scrollIntoView({ block: "start" });
+    title?.focus({ preventScroll: true });
   }
 
   async add() {
-    const { body, tools } = this.found;
+    const { body, tools, detail } = this.found;
     const server = this.chosen.size === tools.length ? body.server : { ...body.server, tools: [...this.chosen] };
     const done = await attempt(() => post("/api/mcp/servers", { ...body, server }).then(() => true), t("mcp.added", { name: body.name }));
     if (!done) return;
     this.known.set(body.name, tools);
+    if (this.works(this.found)) this.unchecked.delete(body.name);
+    else this.unchecked.set(body.name, detail || t("mcp.notReached"));
     this.found = null;
     go("#/mcp");
     await this.refresh();
@@ -175,17 +182,26 @@ class McpServers extends Page {
       ${this.found ? this.foundView(this.found) : nothing}`;
   }
 
+  works({ state, tools }) {
+    return state === "ready" || state === "idle" || tools.length > 0;
+  }
+
   foundView({ state, detail, tools }) {
-    const works = state === "ready" || state === "idle" || tools.length;
+    const works = this.works({ state, tools });
+    const choose = (names) => {
+      this.chosen = new Set(names);
+      this.requestUpdate();
+    };
     return html`<section class="card padded narrow stack" aria-labelledby="found">
       <h2 id="found" tabindex="-1">${works ? t("mcp.found", { count: tools.length }) : t("mcp.notReached")}</h2>
       ${detail ? html`<p class=${works ? "quiet" : "problem"}>${detail}</p>` : nothing}
-      ${tools.length ? html`<p class="small quiet">${t("mcp.choose")}</p>` : nothing}
+      ${tools.length ? html`<p class="small quiet">${t("mcp.choose")}</p>
+        <div class="row"><button class="button tiny" @click=${() => choose(tools.map(({ name }) => name))}>${t("mcp.allowAll")}</button>
+          <button class="button tiny" @click=${() => choose([])}>${t("mcp.allowNone")}</button></div>` : nothing}
       <ul class="lines">${tools.map((tool) => html`<li><label class="check"><input type="checkbox" .checked=${this.chosen.has(tool.name)}
         @change=${(event) => this.flip(tool.name, event.target.checked)} /><span class="words"><strong>${tool.name}</strong>
         ${tool.description ? html`<br /><span class="small quiet">${tool.description}</span>` : nothing}</span></label></li>`)}</ul>
       <div class="answers">
-        ${tools.length ? html`<button class="button" @click=${() => ((this.chosen = new Set()), this.requestUpdate())}>${t("mcp.allowNone")}</button>` : nothing}
         <button class="button ${works ? "primary" : ""}" @click=${() => this.add()}>${works ? t("mcp.addNow") : t("mcp.addAnyway")}</button>
       </div>
     </section>`;

@@ -2,6 +2,7 @@
 
 import { html, nothing, render } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
+import { marked } from "./format.js";
 import { explain } from "./page.js";
 
 /**
@@ -86,7 +87,7 @@ export function formDialog(title, fields, yes, send, { danger = false } = {}) {
       title,
       (close, redraw) => html`<form class="stack" @submit=${(event) => submit(event, close, redraw)}>
         ${fields(redraw)}
-        ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
+        ${problem ? html`<p class="problem" role="alert">${marked(problem)}</p>` : nothing}
         <div class="answers">
           <button class="button" type="button" @click=${() => close()}>${t("app.cancel")}</button>
           <button class="button primary ${danger ? "danger" : ""}" ?disabled=${busy}>${yes}</button>
@@ -111,7 +112,7 @@ export function toast(text, action = null) {
     shown.remove();
     action.run();
   };
-  render(html`<span>${text}</span>${action ? html`<button class="button tiny" @click=${press}>${action.text}</button>` : nothing}`, shown);
+  render(html`<span>${marked(text)}</span>${action ? html`<button class="button tiny" @click=${press}>${action.text}</button>` : nothing}`, shown);
   box.append(shown);
   setTimeout(() => shown.remove(), SHOWN);
 }

@@ -30,6 +30,9 @@ export function dateTime(seconds, zone) {
   return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone: knownZone(zone) }).format(seconds * 1000);
 }
 
+/** A date and a time to the second, which tells apart what happened in the same minute. */
+export const moment = (seconds) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" }).format(seconds * 1000);
+
 /** A relative time, with the exact one on hover; 0 is never. */
 export function time(seconds) {
   if (!seconds) return NOTHING;
@@ -53,14 +56,16 @@ export function duration(seconds) {
   const write = (value, unit, digits = 0) =>
     new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: digits }).format(value);
   if (seconds < 1) return write(Math.round(seconds * 1000), "millisecond");
-  if (seconds < 120) return write(seconds, "second", seconds < 10 ? 1 : 0);
+  if (seconds < 120) return write(seconds, "second", seconds < 10 ? 1 : 0).replace(/\s?secs?$/, " s");
   return seconds < 7200 ? write(seconds / 60, "minute") : write(seconds / 3600, "hour", 1);
 }
 
+/** Decimal places of costs that are shown together: four if one of them is small. */
+export const decimals = (amounts) => (amounts.some((amount) => amount > 0 && amount < 0.1) ? 4 : 2);
+
 /** A cost in its currency; small amounts have four decimal places. */
-export function money(amount, currency) {
+export function money(amount, currency, digits = decimals([amount])) {
   if (!currency) return NOTHING;
-  const digits = amount && amount < 0.1 ? 4 : 2;
   try {
     return new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits }).format(amount);
   } catch {
@@ -74,6 +79,9 @@ export function initials(name) {
   if (/[\u3040-\u9fff\uac00-\ud7af]/.test(name)) return name.trim().slice(-2);
   return (words.length > 1 ? words[0][0] + words.at(-1)[0] : (words[0] || "?").slice(0, 2)).toUpperCase();
 }
+
+/** A text of the service, with what stands between backticks as code. */
+export const marked = (text) => text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 
 /** The beginning of a text on one line. */
 export function excerpt(text, most = 80) {

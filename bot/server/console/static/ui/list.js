@@ -122,8 +122,11 @@ export class ListPage extends Page {
     super.updated();
     const opened = this.rest && this.data?.rest === this.rest && this.rest !== this.shownRest;
     if (!this.rest || opened) this.shownRest = this.rest;
-    // Where the details cover the list, the focus follows them.
-    if (opened && !this.querySelector(".split-list")?.getClientRects().length) /** @type {HTMLElement | null} */ (this.querySelector(".panel h2"))?.focus();
+    if (!opened) return;
+    const covered = !this.querySelector(".split-list")?.getClientRects().length;
+    this.querySelector('.row-link[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
+    // The focus follows the row that was opened; where the details cover the list, always.
+    if (covered || document.activeElement?.matches(".row-link")) /** @type {HTMLElement | null} */ (this.querySelector(".panel h2"))?.focus({ preventScroll: !covered });
   }
 
   async more() {

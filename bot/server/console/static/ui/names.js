@@ -9,7 +9,7 @@ import { copyText } from "./dialog.js";
 import { initials } from "./format.js";
 
 /** The name of a platform, for people. */
-export const platformName = (name) => name && name[0].toUpperCase() + name.slice(1);
+export const platformName = (name) => current.platforms[name] || (name && name[0].toUpperCase() + name.slice(1));
 
 /** The name of a person or group whose id is `platform:id`; without one, their platform. */
 export const nameOf = (name, id = "") => name || (id ? t("names.unknown", { platform: platformName(id.split(":")[0]) }) : t("app.none"));

@@ -8,6 +8,12 @@ export const texts = sideBySide({
   "names.unknown": ["Unnamed on {platform}", "{platform} 上的未命名用户"],
   "chart.table": ["Show as table", "以表格显示"],
   "list.clear": ["Clear filters", "清除筛选"],
+  "remedy.model": ["Connect a model", "连接模型"],
+  "remedy.agent": ["Open agents", "打开智能体"],
+  "remedy.signIn": ["Sign in to the server", "登录服务器"],
+  "remedy.account": ["Open accounts", "打开账号"],
+  "remedy.limit": ["Show usage", "查看用量"],
+  "remedy.askAdmin": ["An admin can solve this in the settings.", "管理员可以在设置中解决此问题。"],
   "list.actions": ["Actions", "操作"],
 });
 

@@ -1,9 +1,9 @@
 // The overview: what needs somebody, what is going on, and what comes next.
 
-import { html, nothing } from "../vendor/lit.js";
+import { html, nothing, repeat } from "../vendor/lit.js";
 import { get } from "../api/client.js";
 import { t } from "../texts/texts.js";
-import { excerpt, initials, money, number, time } from "../ui/format.js";
+import { excerpt, initials, moment, money, number, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { named } from "../ui/names.js";
 import { Page } from "../ui/page.js";
@@ -14,6 +14,9 @@ import "./texts.js";
 
 const POLL = 5000;
 const SHOWN = 6;
+/** How long a decided request stays, in milliseconds. */
+const STAYS = 4000;
+const keyOf = ({ turn, part }) => `${turn}.${part}`;
 
 /** Numbers beside the pages of the sidebar. */
 export function showCounts({ approvals, running, failed, requests, incidents }, problems) {
@@ -31,6 +34,8 @@ class Overview extends Page {
     super();
     this.interval = POLL;
     this.all = new Set();
+    /** Requests that were decided just now, each with its place and the choice. @type {Map<string, {one: any, at: number, choice: string}>} */
+    this.decided = new Map();
   }
 
   async load() {
@@ -41,15 +46,18 @@ class Overview extends Page {
 
   view(found) {
     const refresh = () => this.refresh();
-    const { problems, approvals, running, requests, incidents, schedules, spend, counts } = found;
+    const { problems, running, requests, incidents, schedules, spend, counts } = found;
+    const approvals = this.withDecided(found.approvals);
     const calm = !problems.length && !approvals.length && !requests.length && !incidents.length;
     return html`
       ${this.figures(counts, spend)}
       ${calm ? html`<p class="calm">${icon("circle-check")}${t("over.calm")}</p>` : nothing}
       ${this.block("problems", problems, (one) => html`<li class="thing"><span class="state-dot ${one.severity}" aria-hidden="true"></span><div class="grow words">${one.text}</div>
           <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
-      ${this.block("approvals", approvals, (one) => html`<li class="thing"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)}`)}
-          <div class="request-text"><roe-markdown .source=${one.text}></roe-markdown></div>${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}`, refresh)}</div>
+      ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)} · ${moment(one.at)}`)}
+          <div class="request-text"><roe-markdown .source=${one.text}></roe-markdown></div>${this.decided.has(keyOf(one))
+            ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: this.decided.get(keyOf(one)).choice })}</p>`
+            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice))}</div>
           <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
       ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
       ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>
@@ -65,13 +73,37 @@ class Overview extends Page {
       </div>`;
   }
 
+  /** Open requests, with those that were decided just now in their places. */
+  withDecided(open) {
+    const list = open.filter((one) => !this.decided.has(keyOf(one)));
+    for (const { one, at } of [...this.decided.values()].sort((a, b) => a.at - b.at)) list.splice(at, 0, one);
+    return list;
+  }
+
+  /** Keep a decided request in its place for a while, so that no other one moves under the pointer. */
+  async decide(one, shown, choice) {
+    this.decided.set(keyOf(one), { one, at: shown.indexOf(one), choice });
+    this.requestUpdate();
+    await this.updateComplete;
+    const card = this.querySelector(`#approval-${one.turn}-${one.part}`);
+    /** @type {HTMLElement | null} */ (card)?.focus();
+    this.refresh();
+    setTimeout(async () => {
+      const held = document.activeElement === card;
+      this.decided.delete(keyOf(one));
+      this.requestUpdate();
+      await this.updateComplete;
+      if (held) /** @type {HTMLElement | null} */ (this.querySelector("[id^=approval-]") || document.querySelector("h1"))?.focus();
+    }, STAYS);
+  }
+
   figures(counts, spend) {
     const figure = (href, value, text, kind = "") => html`<a class="figure card" data-go href=${href}><span class="figure-value ${value && value !== "0" ? kind : ""}">${value}</span><span class="quiet small">${text}</span></a>`;
     return html`<div class="row-of-figures">
-      ${figure("#/turns?state=waiting", number(counts.approvals), t("over.approvals"), "warn")}
+      ${figure("#/turns?state=waiting", number(counts.approvals), t("over.waiting", { count: counts.approvals }), "warn")}
       ${figure("#/turns?state=running", number(counts.running), t("over.running"), "info")}
-      ${figure("#/turns?state=failed", number(counts.failed), t("over.failed"), "bad")}
-      ${figure("#/usage?days=7", spend.currency ? money(spend.cost, spend.currency) : number(spend.total_tokens), t(spend.currency ? "over.spend" : "over.tokens"))}
+      ${figure("#/turns?state=failed&since=day", number(counts.failed), t("over.failed"), "bad")}
+      ${figure("#/usage?days=1", spend.currency ? money(spend.cost, spend.currency) : number(spend.total_tokens), t(spend.currency ? "over.spend" : "over.tokens"))}
     </div>`;
   }
 
@@ -91,7 +123,7 @@ class Overview extends Page {
   block(key, list, draw, always = false) {
     if (!list.length && !always) return nothing;
     return html`<section class="stack"><h2>${t(`over.${key}`)} <span class="quiet">${list.length || ""}</span></h2>
-      ${list.length ? html`<ul class="things" aria-label=${t(`over.${key}`)}>${this.shown(key, list).map(draw)}</ul>${this.rest_(key, list)}` : html`<p class="quiet small">${t(`over.${key}.none`)}</p>`}</section>`;
+      ${list.length ? html`<ul class="things" aria-label=${t(`over.${key}`)}>${repeat(this.shown(key, list), (one, at) => (one.part === undefined ? at : keyOf(one)), draw)}</ul>${this.rest_(key, list)}` : html`<p class="quiet small">${t(`over.${key}.none`)}</p>`}</section>`;
   }
 }
 

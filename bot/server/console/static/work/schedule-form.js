@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit.js";
 import { get, patch, post } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { formDialog, toast } from "../ui/dialog.js";
-import { dateTime } from "../ui/format.js";
+import { dateTime, marked } from "../ui/format.js";
 import { explain } from "../ui/page.js";
 import { findChats, findZones } from "../ui/sources.js";
 import "../ui/picker.js";
@@ -67,12 +67,12 @@ function timeFields(times, redraw) {
     times.look(redraw);
   };
   return html`<div class="field"><label for="when">${t("plan.when")}</label>
-      <input class="input" id="when" required maxlength="120" autocomplete="off" .value=${times.when} aria-describedby="when-hint"
+      <input class="input" id="when" required maxlength="120" autocomplete="off" .value=${times.when} aria-describedby="when-problem when-hint" aria-invalid=${times.problem ? "true" : "false"}
         @input=${(event) => times.typed(event, redraw)} @change=${() => times.look(redraw)} />
+      <small id="when-problem" class="problem" role="alert">${times.problem ? marked(times.problem) : nothing}</small>
       <small id="when-hint">${t("plan.whenHint")}</small></div>
     <roe-picker label=${t("plan.zone")} required .source=${findZones} .chosen=${{ value: times.zone, text: times.zone }} @change=${pick}></roe-picker>
     <div class="preview" role="status">
-      ${times.problem ? html`<p class="problem">${times.problem}</p>` : nothing}
       ${times.runs.length && times.shown === times.key ? html`<p class="small quiet">${t("plan.next")}</p><ol>${times.runs.map((at) => html`<li>${zoned(at, times.zone)}</li>`)}</ol>` : nothing}
       ${times.note ? html`<p class="small">${times.note}</p>` : nothing}</div>`;
 }

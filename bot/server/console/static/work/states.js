@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { post } from "../api/client.js";
 import { t } from "../texts/texts.js";
-import { attempt, confirmDialog } from "../ui/dialog.js";
+import { attempt, confirmDialog, toast } from "../ui/dialog.js";
 import { excerpt, money, number } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import "./texts.js";
@@ -41,7 +41,10 @@ export const cost = (usage) => (usage?.cost ? money(usage.cost, usage.currency) 
 
 /** Stop the run of a conversation. */
 export async function stopRun(conversation, done) {
-  if ((await attempt(() => post(`/api/conversations/${conversation}/stop`), t("turn.stopped"))) !== undefined) done();
+  const stop = () => post(`/api/conversations/${conversation}/stop`).then(() => t("turn.stopped"), (error) => (error.status === 409 ? t("turn.hadEnded") : Promise.reject(error)));
+  const said = await attempt(stop);
+  if (said) toast(said);
+  done();
 }
 
 /** Replace the last answer of a conversation by a new one. */
@@ -56,10 +59,10 @@ export function repeatable(turns) {
   return last && REPEATABLE.has(last.state) ? last : null;
 }
 
-/** Buttons of a question or approval; `decided()` is called after an answer. */
+/** Buttons of a question or approval; `decided(choice)` is called after an answer. */
 export function choiceButtons(turn, part, choices, about, decided) {
   const choose = async (choice) => {
-    if ((await attempt(() => post(`/api/turns/${turn}/parts/${part}/choice`, { choice }), t("turn.answered"))) !== undefined) decided();
+    if ((await attempt(() => post(`/api/turns/${turn}/parts/${part}/choice`, { choice }), t("turn.answered", { choice }))) !== undefined) decided(choice);
   };
   return choices.length
     ? html`<div class="row" role="group" aria-label=${about}>${choices.map((choice, at) => html`<button class="button tiny ${at ? "" : "primary"}" @click=${() => choose(choice)}>${choice}</button>`)}</div>`

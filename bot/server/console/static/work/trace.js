@@ -42,7 +42,7 @@ function label(span) {
   return name && span.kind !== "run" ? `${kind} · ${name}` : kind;
 }
 
-function row([span, depth], { begin, end, size }, main) {
+function row([span, depth], { begin, end, size, shown }, main) {
   const long = lasts(span, end);
   const from = Math.min(99.5, ((span.begin - begin) / size) * 100);
   const width = Math.min(100 - from, (long / size) * 100);
@@ -53,11 +53,11 @@ function row([span, depth], { begin, end, size }, main) {
         ${span.state === "failed" ? html`<span class="badge bad">${t("span.failed")}</span>` : nothing}${span.detail.attempt > 1 ? html`<span class="badge">${t("span.tries", { count: span.detail.attempt })}</span>` : nothing}</span>
       <span class="span-axis" .style=${`--from:${from}%;--size:${width}%`}><span class="span-bar kind-${span.kind}"></span><span class="span-time ${width > 30 ? "inside" : from + width > 75 ? "before" : ""}">${known ? duration(long) : ""}</span></span>
     </summary>
-    <div class="span-detail stack">${details(span, end)}</div>
+    <div class="span-detail stack">${details(span, end, shown)}</div>
   </details>`;
 }
 
-function details(span, end) {
+function details(span, end, shown) {
   const { detail } = span;
   const facts = [
     [t("span.begin"), dateTime(span.begin)],
@@ -67,12 +67,12 @@ function details(span, end) {
     ...Object.entries(detail).filter(([key]) => !LEFT_OUT.has(key)).map(([key, value]) => [key.replaceAll("_", " "), String(value)]),
   ];
   const text = (key) => html`<div><h4 class="small quiet">${t(`span.${key}`)}</h4><pre class="code" tabindex="0">${detail[key]}</pre></div>`;
-  return html`${TEXTS.filter((key) => detail[key]).map((key) => (key === "error" ? html`<p class="problem">${detail.error}</p>` : text(key)))}
+  return html`${TEXTS.filter((key) => detail[key] && detail[key] !== shown).map((key) => (key === "error" ? html`<p class="problem">${detail.error}</p>` : text(key)))}
     <dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** The waterfall of a trace; `now` (s) is the end of what still lasts. */
-export function waterfall(trace, now = Date.now() / 1000) {
+/** The waterfall of a trace, without an error (`known`) that is shown above; `now` (s) is the end of what still lasts. */
+export function waterfall(trace, known = "", now = Date.now() / 1000) {
   const end = trace.end ?? now;
   const ends = trace.spans.filter(({ kind }) => kind !== "approval").map((span) => span.begin + lasts(span, end));
   const work = Math.max(...ends, trace.begin) - trace.begin;
@@ -80,7 +80,7 @@ export function waterfall(trace, now = Date.now() / 1000) {
   const main = cause(trace);
   return html`<div class="trace" role="group" aria-label=${t("turn.trace")}>
       <div class="trace-head" aria-hidden="true"><span></span><span class="trace-ticks">${[0, 0.25, 0.5, 0.75].map((part) => html`<span>${part ? duration(size * part) : "0"}</span>`)}</span></div>
-      ${repeat(ordered(trace.spans), ([span]) => span.id, (entry) => row(entry, { begin: trace.begin, end, size }, main))}
+      ${repeat(ordered(trace.spans), ([span]) => span.id, (entry) => row(entry, { begin: trace.begin, end, size, shown: known }, main))}
     </div>
     ${trace.truncated ? html`<p class="hint">${t("trace.truncated")}</p>` : nothing}`;
 }

@@ -38,13 +38,15 @@ function steps(turn) {
       ${code(step.arguments)}${code(step.result)}</div>`)}</details>`;
 }
 
-/** One turn: what was asked and answered. */
-export function exchange(turn, changed) {
+/** One turn: what was asked and answered, without a text (`known`) that is shown above. */
+export function exchange(turn, changed, known = "") {
+  const parts = turn.parts.filter(({ text }) => !known || text !== known);
+  const error = parts.length || turn.error === known ? "" : turn.error;
   const answered = turn.parts.length || turn.steps.length || turn.error;
   return html`${turn.messages.map(message)}
     ${answered ? html`<div class="said"><p class="who"><img src="/static/icon.svg" alt="" class="avatar" /><strong>${t("app.name")}</strong>
         <a class="state" data-go href="#/turns/${turn.id}" aria-label="${t("turn.trace")}: ${t("turn.number", { id: turn.id })}">${stateBadge(turn)}</a><span class="quiet small">${[tokens(turn.usage), cost(turn.usage)].filter(Boolean).join(" · ")}</span></p>
-      ${steps(turn)}${turn.parts.map((one) => part(turn, one, changed))}${turn.error ? html`<p class="problem">${turn.error}</p>` : nothing}</div>` : nothing}`;
+      ${steps(turn)}${parts.map((one) => part(turn, one, changed))}${error ? html`<p class="problem">${error}</p>` : nothing}</div>` : nothing}`;
 }
 
 /** A transcript of turns, oldest first. */

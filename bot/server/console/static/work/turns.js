@@ -5,11 +5,12 @@ import { get, withQuery } from "../api/client.js";
 import { chatAddress, go } from "../app/router.js";
 import { isAdmin } from "../app/session.js";
 import { t } from "../texts/texts.js";
-import { duration, excerpt, short, time } from "../ui/format.js";
+import { duration, excerpt, marked, short, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { ListPage, table } from "../ui/list.js";
 import { menuButton } from "../ui/menu.js";
 import { copyId, cut, knownAccounts, knownPeople, nameOf } from "../ui/names.js";
+import { readFailure, remedyOf, WARNING } from "../ui/remedy.js";
 import { findPeople } from "../ui/sources.js";
 import { tabs } from "../ui/tabs.js";
 import "../ui/picker.js";
@@ -21,6 +22,9 @@ const STATES = ["", "running", "waiting", "failed", "done", "cancelled"];
 // The newest agent turn is among this many of its conversation.
 const LATEST = 20;
 const FILTERS = ["q", "state", "account", "person", "conversation"];
+const DAY = 86_400;
+/** Turns that ended in the last 24 hours; of the failed ones those that nobody answered again. */
+const isRecent = (turn) => (turn.finished_at || turn.created_at) > Date.now() / 1000 - DAY && (turn.state !== "failed" || !turn.replaced);
 
 class Turns extends ListPage {
   constructor() {
@@ -35,7 +39,10 @@ class Turns extends ListPage {
 
   async loadRows() {
     const [found, accounts, names] = await Promise.all([super.loadRows(), knownAccounts(), this.query.get("person") ? knownPeople() : new Map()]);
-    return { rows: found.rows, answer: { ...found.answer, accounts, names } };
+    const recent = this.query.get("since") === "day";
+    // The newest come first: nothing recent follows an older one.
+    const next = recent && found.rows.some((turn) => turn.created_at < Date.now() / 1000 - DAY) ? null : found.answer.next;
+    return { rows: recent ? found.rows.filter(isRecent) : found.rows, answer: { ...found.answer, next, accounts, names } };
   }
 
   listView(turns, { accounts, names }) {
@@ -57,11 +64,12 @@ class Turns extends ListPage {
       if (key) query.set("state", key);
       return `#/turns${query.size ? `?${query}` : ""}`;
     };
-    const filtered = FILTERS.some((name) => this.query.get(name));
+    const filtered = [...FILTERS, "since"].some((name) => this.query.get(name));
     return html`
       ${tabs(t("turn.state"), STATES.map((key) => ({ href: link(key), text: key ? t(`turn.${key}`) : t("app.all"), current: key === state })))}
       <div class="filters" role="search">${this.search(t("turn.search"))}
         ${accounts.length > 1 ? this.choice(t("turn.account"), "account", [["", t("turn.everyAccount")], ...accounts.map(({ account }) => /** @type {[string, string]} */ ([account, account]))]) : nothing}
+        ${this.choice(t("turn.period"), "since", [["", t("turn.anyTime")], ["day", t("turn.lastDay")]])}
         ${isAdmin ? html`<roe-picker label=${t("turn.person")} bare placeholder=${t("turn.anyone")} .source=${findPeople}
           .chosen=${person ? { value: person, text: nameOf(names.get(person), person) } : null} @change=${(event) => this.setQuery({ person: event.detail?.value }, { push: true })}></roe-picker>` : nothing}
         ${filtered ? html`<a class="button ghost" data-go href="#/turns">${icon("x")}${t("list.clear")}</a>` : nothing}</div>
@@ -79,6 +87,9 @@ class Turns extends ListPage {
   detailView({ turn, trace, again }) {
     const refresh = () => this.refresh();
     const failed = stateOf(turn)[1] === "bad";
+    const last = turn.parts.at(-1)?.text || "";
+    // Texts of the service that say what failed are shown once.
+    const said = failed && (WARNING.test(last) || last === turn.error) ? last : "";
     const facts = [
       [t("turn.chat"), html`<a data-go href="#/conversations/${turn.conversation}">${turn.place}</a>`],
       [t("turn.when"), time(turn.created_at)],
@@ -99,18 +110,24 @@ class Turns extends ListPage {
           "-", copyId(turn.id), ...(turn.run_id ? [{ ...copyId(turn.run_id), text: t("turn.copyRun") }] : []), ...(turn.thread_id ? [{ ...copyId(turn.thread_id), text: t("turn.copyThread") }] : []),
         ], "ghost icon")}`,
       body: html`
-        ${failed ? this.failed(turn, trace) : nothing}
+        ${failed ? this.failed(turn, trace, said) : nothing}
         <dl class="facts tight">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-        ${trace?.spans.length ? html`<section><h3>${t("turn.trace")}</h3>${waterfall(trace)}</section>` : nothing}
-        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange(turn, refresh)}</div></section>`,
+        ${trace?.spans.length ? html`<section><h3>${t("turn.trace")}</h3>${waterfall(trace, said)}</section>` : nothing}
+        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange(turn, refresh, said)}</div></section>`,
     };
   }
 
-  failed(turn, trace) {
+  /** What went wrong, and its remedy. `text` is the answer that says so. */
+  failed(turn, trace, text) {
     const main = trace && cause(trace);
-    const reason = turn.error || main?.detail.error || turn.parts.at(-1)?.text || "";
-    const where = main && main.kind !== "run" ? t("turn.failedAt", { step: `${t(`span.kind.${main.kind}`)} ${main.name}`.trim() }) : t("turn.failedText");
-    return html`<div class="banner bad" role="note">${icon("circle-alert")}<div class="grow"><strong>${where}</strong>${reason ? html`<p class="words pre">${excerpt(reason, 400)}</p>` : nothing}</div></div>`;
+    const [state] = stateOf(turn);
+    const titles = { expired: "turn.expiredText", undelivered: "turn.undeliveredText" };
+    const isStep = !(state in titles) && main && main.kind !== "run";
+    const title = isStep ? t("turn.failedAt", { step: `${t(`span.kind.${main.kind}`)} ${main.name}`.trim() }) : t(titles[state] || "turn.failedText");
+    const reason = readFailure(text) || (state === "failed" ? main?.detail.error || "" : "");
+    const { link, note } = remedyOf(turn);
+    return html`<div class="banner bad" role="note">${icon("circle-alert")}<div class="grow"><strong>${title}</strong>
+      ${reason ? html`<p class="words pre">${marked(excerpt(reason, 400))}</p>` : nothing}${note}</div>${link}</div>`;
   }
 }
 

@@ -1,0 +1,37 @@
+// What can be done about an answer that failed, for those who may do it.
+
+import { html, nothing } from "../vendor/lit.js";
+import { chatAddress } from "../app/router.js";
+import { allowed, isAdmin } from "../app/session.js";
+import { t } from "../texts/texts.js";
+import { icon } from "./icon.js";
+import "./texts.js";
+
+/** Pages that solve a kind of failure, and who may open them. */
+const PAGES = {
+  model: { link: "#/models", text: "remedy.model", glyph: "sparkles", may: isAdmin },
+  agent: { link: "#/agents", text: "remedy.agent", glyph: "bot", may: isAdmin },
+  "sign-in": { link: "#/mcp", text: "remedy.signIn", glyph: "key-round", may: allowed("inspect") },
+  account: { link: "#/accounts", text: "remedy.account", glyph: "plug", may: allowed("accounts") },
+  limit: { link: "#/usage", text: "remedy.limit", glyph: "gauge", may: true },
+  new: { link: chatAddress(null), text: "app.newChat", glyph: "square-pen", may: true },
+};
+
+// Texts of the service for a failure begin with this sign, in every language.
+export const WARNING = /^⚠\ufe0f?\s*/;
+const TYPED_RETRY = /\n\n[^\n]*`\/retry`[^\n]*$/;
+
+/** What is shown of a failure: its sign is an icon here, and a button takes the place of the command. */
+export const readFailure = (text) => (WARNING.test(text) ? text.replace(WARNING, "").replace(TYPED_RETRY, "") : text);
+
+/**
+ * The link to the page that solves a failure; `note` says who can, if the reader may not, and is nothing otherwise.
+ * @param {any} turn
+ */
+export function remedyOf(turn) {
+  const page = PAGES[turn.remedy?.kind];
+  return {
+    link: page?.may ? html`<a class="button tiny" data-go href=${page.link}>${icon(page.glyph)}${t(page.text)}</a>` : nothing,
+    note: page && !page.may ? html`<p class="small">${t("remedy.askAdmin")}</p>` : nothing,
+  };
+}
