@@ -80,7 +80,7 @@ async def _first_view(browser: Browser, service: World) -> None:
     cdp = await context.new_cdp_session(page)
     sizes = await _traffic(cdp)
     began = time.perf_counter()
-    await page.goto(service.url + START)
+    await page.goto(f"{service.url}{START}#chat")
     await page.locator("#text").wait_for()
     await page.fill("#text", "x")
     ready = time.perf_counter() - began
