@@ -34,7 +34,7 @@ INERT = {
 @asynccontextmanager
 async def rendering(browser: Browser, service: World, samples: dict[str, str]) -> AsyncIterator[Tab]:
     """A page of the console with the view under test. It may only talk to the service."""
-    async with opened(browser, service, "/next", viewport={"width": 1000, "height": 900}) as tab:
+    async with opened(browser, service, "/", viewport={"width": 1000, "height": 900}) as tab:
         asked: list[str] = []
         tab.page.on("request", lambda request: asked.append(request.url))
         tab.page.on("dialog", lambda dialog: tab.bad.append(dialog.message))
@@ -201,7 +201,7 @@ async def test_the_frame_for_diagrams_reaches_nothing(tmp_path: Path) -> None:
         assert rules["script-src"] == rules["frame-ancestors"] == "'self'"
         assert set(rules) & {"connect-src", "img-src", "font-src", "frame-src", "worker-src"} == set()
         assert rules["sandbox"] == "allow-scripts allow-same-origin"
-        page = await service.http.get("/next")
+        page = await service.http.get("/")
         assert "frame-src 'self'; " in page.headers["content-security-policy"]
         assert (await service.http.get("/diagram", headers={"authorization": ""})).status_code == 401
 

@@ -15,7 +15,7 @@ from tests.platforms.web.serving import MODELS, world
 from tests.unit.agent.skills.skill_archives import archive, skill, text
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
-START = "/next#/"
+START = "/#/"
 SIZES = pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
 
 

@@ -28,7 +28,7 @@ async def test_the_owner_signs_in_with_the_token(
         tab = Tab(await context.new_page(), service.url)
         tab.refused = (401,)
         page = tab.page
-        await page.goto(f"{service.url}/next")
+        await page.goto(f"{service.url}/")
         await expect(page.get_by_role("heading", name=title)).to_be_visible()
         await expect(page.locator("#token")).to_be_focused()
         assert await serious(page) == []
@@ -46,11 +46,11 @@ async def test_the_owner_signs_in_with_the_token(
 async def test_a_link_signs_in_once(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service:
         await give(service, "telegram:7", "member")
-        link = f"/next#code={await code_for(service)}"
+        link = f"/#code={await code_for(service)}"
         async with opened(browser, service, link) as ann:
             await expect(ann.page.locator("#app")).to_have_attribute("data-role", "member")
-            assert ann.page.url == f"{service.url}/next"
+            assert ann.page.url == f"{service.url}/"
         async with opened(browser, service, link, refused=(401,)) as thief:
             await expect(thief.page.locator("#problem")).to_contain_text("has expired or was already used")
             await expect(thief.page.locator("#sign-in")).to_be_visible()
-            assert thief.page.url == f"{service.url}/next"
+            assert thief.page.url == f"{service.url}/"

@@ -40,7 +40,6 @@ PREFIX = "/api/langgraph"
 SERVICE = {
     Access.ANYONE: """
     GET /
-    GET /next
     GET /favicon.ico
     GET /static
     GET /static/build-{build}

@@ -12,7 +12,6 @@ from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
 from bot.server.api.errors import not_found
-from bot.server.api.presenters import to_html
 from bot.store.audit import AuditEvent, record_event
 from bot.wiring import PlatformOffer
 
@@ -30,7 +29,7 @@ async def list_channels(
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
     return schemas.Channels(
         channels=shown,
-        platforms=[await _present_platform(offer) for offer in services.core.accounts.offers()],
+        platforms=[_present_platform(offer) for offer in services.core.accounts.offers()],
         next=names[limit - 1] if len(names) > limit else None,
     )
 
@@ -81,9 +80,8 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
     )
 
 
-async def _present_platform(offer: PlatformOffer) -> schemas.PlatformInfo:
-    guide = await to_html(offer.guide)
-    return schemas.PlatformInfo(name=offer.name, title=offer.title, keys=dict(offer.keys), guide=guide)
+def _present_platform(offer: PlatformOffer) -> schemas.PlatformInfo:
+    return schemas.PlatformInfo(name=offer.name, title=offer.title, keys=dict(offer.keys), guide=offer.guide)
 
 
 class _Delivery:

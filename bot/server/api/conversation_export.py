@@ -40,8 +40,7 @@ async def export_conversation(
     shown = presenters.present_conversation(services, by, of)
     if wanted is ExportFormat.MARKDOWN:
         return _to_markdown(shown, turns[::-1]).encode()
-    hidden = {"html": True, "url": True}
-    told = [turn.model_dump(mode="json", exclude={"parts": {"__all__": hidden}}) for turn in turns[::-1]]
+    told = [turn.model_dump(mode="json", exclude={"parts": {"__all__": {"url"}}}) for turn in turns[::-1]]
     content = {"conversation": shown.model_dump(mode="json"), "turns": told}
     return orjson.dumps(content, option=orjson.OPT_INDENT_2)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from urllib.parse import quote
 
 from bot.domain import Part, PartKind, PartState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
-from bot.render.html import render_html
 from bot.server.api import schemas
 from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
@@ -21,8 +18,6 @@ from bot.store.read_models import TurnView
 from bot.store.turn_marks import TurnMarks, load_marks
 from bot.turn import TurnState
 
-# Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
-LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 REPAIRED_BY_MODEL = frozenset(
     {"auth", "permission", "not_found", "quota", "unavailable", "invalid_request", "length"}
@@ -33,16 +28,6 @@ OTHER_REMEDIES = (
     schemas.TurnRemedy(kind="agent", reason="ProfileUnknown"),
     *(schemas.TurnRemedy(kind="none", reason=one) for one in ("content_filter", "deleted", "expired")),
 )
-
-# A text is rendered once for all of its subscribers.
-_html = lru_cache(maxsize=256)(render_html)
-
-
-async def to_html(markdown: str) -> str:
-    """Render Markdown as sanitized HTML."""
-    if len(markdown) > LONG:
-        return await asyncio.to_thread(_html, markdown)
-    return _html(markdown)
 
 
 def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
@@ -131,7 +116,7 @@ async def _present_turn(
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=view.messages,
-        parts=[await present_part(view, parts[index], index in growing) for index in sorted(parts)],
+        parts=[present_part(view, parts[index]) for index in sorted(parts)],
         steps=view.steps or (live if turn == view.id else ()),
         usage=view.spent,
         model=view.model,
@@ -166,14 +151,14 @@ def is_growing(view: TurnView) -> bool:
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-async def present_part(view: TurnView, of: Part, is_growing: bool = False) -> schemas.PartInfo:
+def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
     """Return a turn's part in the API format. A growing text has no HTML."""
     if of.kind is PartKind.DOCUMENT:
-        return await _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
+        return _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
     choices = of.choices if is_open(view, of) else ()
     url = f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}"
-    return await _build_part(of, url, choices, is_growing)
+    return _build_part(of, url, choices)
 
 
 def is_open(view: TurnView, of: Part) -> bool:
@@ -181,16 +166,13 @@ def is_open(view: TurnView, of: Part) -> bool:
     return (view.asks or bool(of.commands)) and of.state is PartState.FINAL
 
 
-async def _build_part(
-    of: Part, url: str, choices: Sequence[str] = (), is_growing: bool = False
-) -> schemas.PartInfo:
+def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.PartInfo:
     is_file = of.kind is not PartKind.TEXT
     return schemas.PartInfo(
         index=of.index,
         kind=of.kind,
         state=of.state,
         text="" if is_file else of.content,
-        html="" if is_file or is_growing else await to_html(of.content),
         filename=of.filename,
         url=url if is_file else "",
         image=is_file and of.filename.lower().endswith(IMAGES),

@@ -45,9 +45,7 @@ FORM_ENDS = ("/messages", "/uploads", "/skills/install", "/skills/check")
 FILES_PER_FORM = 10
 SIGN_IN_PATHS = ("/api/mcp/sign-in/start", "/api/mcp/sign-in/callback")
 """Pages that a person's browser opens to sign in to an MCP server; a secret in the query identifies them."""
-OPEN_PATHS = frozenset(
-    {"/", "/next", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS}
-)
+OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS})
 # Such a request also has its own content type.
 OPEN_FOLDERS = ("/static/", *SIGNED_FOLDERS)
 POLICY = (

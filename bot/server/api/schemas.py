@@ -130,15 +130,14 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of a reply: either text, as Markdown and as sanitized HTML ("" while it grows), or a file with
-    its URL. `choices` are its buttons while the question is open.
+    """A part of a reply: either text, as Markdown, or a file with its URL. `choices` are its buttons while
+    the question is open.
     """
 
     index: int
     kind: PartKind
     state: PartState
     text: str
-    html: str
     filename: str
     url: str
     image: bool
@@ -362,7 +361,7 @@ class ChannelInfo(ApiModel):
 
 class PlatformInfo(ApiModel):
     """A platform on which an account can be added. `keys` are those that its entry needs, each with a name
-    for its variable; `guide` is the page of a plug-in as sanitized HTML.
+    for its variable; `guide` is the page of a plug-in as Markdown.
     """
 
     name: str

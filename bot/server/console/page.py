@@ -52,7 +52,6 @@ def add_console(app: FastAPI) -> None:
     """Add the console at `/` and its files at `/static`."""
 
     @app.get("/", include_in_schema=False)
-    @app.get("/next", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def console(request: Request) -> Response:
         """Return the console, or the sign-in form for a caller without a session."""

@@ -165,7 +165,7 @@ async def test_nothing_is_told_without_the_token(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/health", "/health/ready", "/static/css/base.css", "/webhooks/slack", "/api/session"]
+    "path", ["/", "/health", "/health/ready", "/static/design/base.css", "/webhooks/slack", "/api/session"]
 )
 async def test_health_sign_in_and_webhooks_need_no_token(path: str) -> None:
     async with guard() as client:

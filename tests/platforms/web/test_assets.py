@@ -11,7 +11,7 @@ from tests.platforms.web.serving import world
 
 async def test_files_of_a_build_are_compressed_and_cached(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        page = (await service.http.get("/next")).text
+        page = (await service.http.get("/")).text
         modules = re.findall(r'rel="modulepreload" href="([^"]+)"', page)
         assert len(modules) > 10
         for path in modules:

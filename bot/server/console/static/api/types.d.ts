@@ -1135,8 +1135,8 @@ export interface components {
         };
         /**
          * PartInfo
-         * @description A part of a reply: either text, as Markdown and as sanitized HTML ("" while it grows), or a file with
-         *     its URL. `choices` are its buttons while the question is open.
+         * @description A part of a reply: either text, as Markdown, or a file with its URL. `choices` are its buttons while
+         *     the question is open.
          */
         PartInfo: {
             /** Index */
@@ -1145,8 +1145,6 @@ export interface components {
             state: components["schemas"]["PartState"];
             /** Text */
             text: string;
-            /** Html */
-            html: string;
             /** Filename */
             filename: string;
             /** Url */
@@ -1227,7 +1225,7 @@ export interface components {
         /**
          * PlatformInfo
          * @description A platform on which an account can be added. `keys` are those that its entry needs, each with a name
-         *     for its variable; `guide` is the page of a plug-in as sanitized HTML.
+         *     for its variable; `guide` is the page of a plug-in as Markdown.
          */
         PlatformInfo: {
             /** Name */

@@ -8,6 +8,3 @@ export class Element extends LitElement {
     return this;
   }
 }
-
-/** Define an element. */
-export const define = (tag, type) => customElements.define(tag, type);
