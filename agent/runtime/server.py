@@ -252,7 +252,8 @@ def _install_signal_handlers(server: uvicorn.Server) -> None:
 def _open_listener(settings: ServeSettings) -> socket.socket:
     """Open the listening socket. Raises `ServerFailed`."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small responses at once (TCP_NODELAY) only on sockets that name their protocol.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -30,7 +29,7 @@ from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
 from bot.app.features import load_features
 from bot.app.home import prepare_home
-from bot.app.http_server import api_services
+from bot.app.http_server import api_services, bind_socket
 from bot.app.service import BotService, StartOptions
 from bot.app.service_token import configured_token
 from bot.clock import SystemClock
@@ -125,7 +124,7 @@ async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
     """An application on a free loopback port."""
-    bound = socket.create_server(("127.0.0.1", 0), backlog=64)
+    bound = bind_socket("127.0.0.1", 0)
     server = _Server(
         uvicorn.Config(
             app,
