@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
@@ -27,6 +28,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 
 # A message is stored before it has a turn, and enters the index when it gets one.
 HAS_TURN = text("turn_id > 0")
+OPEN = text("state IN ('accepted', 'running', 'waiting', 'delivering')")
 STOPPED = text("stopped > 0")
 UNTOLD = text("turn_id = 0")
 UNDECIDED = text("question <> '' AND decisions <> ''")
@@ -35,10 +37,15 @@ FAILED = text("state = 'failed'")
 ACTIVE = text("state = 'active'")
 UNJUDGED = text("judged = 0 AND turn_id > 0")
 AGAIN = text("retry_at > 0")
+TOKENS = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
 
 
 def _text(name: str) -> Column[str]:
     return Column(name, String, nullable=False, server_default="")
+
+
+def _partial_index(name: str, *columns: str, where: TextClause) -> Index:
+    return Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
 def _time(name: str) -> Column[float]:
@@ -89,7 +96,7 @@ conversations = Table(
     UniqueConstraint("account", "chat", "topic", "member"),
     Index("conversations_recent", "account", "chat", "active_at"),
     Index("conversations_owned", "owner", "id"),
-    Index("approvals_open", "asked_at", sqlite_where=UNDECIDED, postgresql_where=UNDECIDED),
+    _partial_index("approvals_open", "asked_at", where=UNDECIDED),
 )
 
 turns = Table(
@@ -126,39 +133,18 @@ turns = Table(
     _time("created_at"),
     _time("finished_at"),
     _text("person"),
-    _number("input_tokens"),
-    _number("output_tokens"),
-    _number("total_tokens"),
-    _number("cached_tokens"),
+    *map(_number, TOKENS),
     _amount("cost"),
     _text("currency"),
     _text("steps"),
     Column("trace", Text, nullable=False, server_default=""),
-    Index(
-        "turns_open",
-        "conversation_id",
-        "id",
-        sqlite_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
-        postgresql_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
-    ),
+    _partial_index("turns_open", "conversation_id", "id", where=OPEN),
     Index("turns_of_conversation", "conversation_id", "id"),
-    Index("turns_failed", "finished_at", sqlite_where=FAILED, postgresql_where=FAILED),
-    Index("turns_stopped", "conversation_id", "stop_told", sqlite_where=STOPPED, postgresql_where=STOPPED),
-    Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
+    _partial_index("turns_failed", "finished_at", where=FAILED),
+    _partial_index("turns_stopped", "conversation_id", "stop_told", where=STOPPED),
+    _partial_index("turns_of_person", "person", "created_at", where=SPENT),
     # Covers all columns of the query, so that a month's total usage is summed from the index alone.
-    Index(
-        "turns_spent",
-        "created_at",
-        "person",
-        "input_tokens",
-        "output_tokens",
-        "total_tokens",
-        "cached_tokens",
-        "cost",
-        "currency",
-        sqlite_where=SPENT,
-        postgresql_where=SPENT,
-    ),
+    _partial_index("turns_spent", "created_at", "person", *TOKENS, "cost", "currency", where=SPENT),
 )
 
 # Token usage of a turn by model, including its subagents; missing if the runtime doesn't report model calls.
@@ -167,10 +153,7 @@ model_usage = Table(
     metadata,
     Column("turn_id", Id, ForeignKey("turns.id"), primary_key=True, autoincrement=False),
     Column("model", String, primary_key=True),
-    _number("input_tokens"),
-    _number("output_tokens"),
-    _number("total_tokens"),
-    _number("cached_tokens"),
+    *map(_number, TOKENS),
     _amount("cost"),
 )
 
@@ -193,8 +176,8 @@ inbound = Table(
     _int("deleted"),
     _time("changed_at"),
     UniqueConstraint("account", "event_id"),
-    Index("inbound_of_turn", "turn_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
-    Index("inbound_of_message", "account", "message_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
+    _partial_index("inbound_of_turn", "turn_id", where=HAS_TURN),
+    _partial_index("inbound_of_message", "account", "message_id", where=HAS_TURN),
 )
 
 # Edits and deletions of accepted messages. `turn_id` is the turn that reports the edit to the agent: 0 while
@@ -214,8 +197,8 @@ changes = Table(
     Column("turn_id", Id, nullable=False, server_default=text("0")),
     _time("changed_at"),
     UniqueConstraint("account", "event_id"),
-    Index("changes_untold", "conversation_id", sqlite_where=UNTOLD, postgresql_where=UNTOLD),
-    Index("changes_of_turn", "turn_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
+    _partial_index("changes_untold", "conversation_id", where=UNTOLD),
+    _partial_index("changes_of_turn", "turn_id", where=HAS_TURN),
     Index("changes_of_message", "inbound_id"),
 )
 
@@ -369,7 +352,7 @@ schedules = Table(
     _int("failures"),
     _int("alerted"),
     _time("digested_at"),
-    Index("schedules_due", "next_at", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
+    _partial_index("schedules_due", "next_at", where=ACTIVE),
     Index("schedules_of_chat", "account", "chat"),
 )
 
@@ -408,8 +391,8 @@ firings = Table(
     Column("turn_id", Id, nullable=False, server_default=text("0")),
     _int("judged"),
     UniqueConstraint("schedule_id", "due_at"),
-    Index("firings_open", "turn_id", sqlite_where=UNJUDGED, postgresql_where=UNJUDGED),
-    Index("firings_again", "retry_at", sqlite_where=AGAIN, postgresql_where=AGAIN),
+    _partial_index("firings_open", "turn_id", where=UNJUDGED),
+    _partial_index("firings_again", "retry_at", where=AGAIN),
 )
 
 # Settings of chats, and the name of each group as it was last seen.

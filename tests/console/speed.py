@@ -116,6 +116,7 @@ async def _stream(browser: Browser, service: World, seconds: int) -> None:
     await _scroll_to_all(page)
     cdp = await context.new_cdp_session(page)
     sizes = await _traffic(cdp)
+    cdp.on("Network.eventSourceMessageReceived", lambda event: sizes.append(len(event["data"].encode())))
     await page.evaluate(WATCH)
     tokens = seconds * TOKENS_PER_SECOND
     before = await page.evaluate("performance.memory?.usedJSHeapSize ?? 0")
@@ -129,7 +130,7 @@ async def _stream(browser: Browser, service: World, seconds: int) -> None:
     after = await page.evaluate("performance.memory?.usedJSHeapSize ?? 0")
     _show("frames over 50 ms, %", 100 * seen["long"] / seen["all"], 1)
     _show("longest frame, ms", seen["most"], 0)
-    _show("traffic for the text, times", sizes[0] / len(text.encode()), 4)
+    _show("traffic for the text, times", sum(sizes) / len(text.encode()), 4)
     _show("memory, times", after / max(before, 1), 0)
     await context.close()
 

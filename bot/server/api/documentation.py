@@ -10,14 +10,37 @@ from fastapi import APIRouter, Query
 from agent.shared.documentation import DocSection, load_documentation, query_words, translate_title
 from agent.shared.text import shorten, to_one_line
 from bot.access import Role
-from bot.server.api import schemas
 from bot.server.api.auth import open_to
 from bot.server.api.errors import not_found
+from bot.server.api.schemas import ApiModel
 
 EXCERPT = 240
 """Maximum number of characters of a section in a list."""
 Language = Annotated[Literal["en", "zh"], Query(description="Language of titles; the texts are in English.")]
 router = APIRouter(prefix="/api/docs", tags=["documentation"])
+
+
+class DocumentationHit(ApiModel):
+    """A section of the documentation; `page` is as in `#/docs/PAGE`, `heading` is "" at its start."""
+
+    page: str
+    title: str
+    heading: str
+    excerpt: str
+
+
+class DocumentationHits(ApiModel):
+    """Found sections, the best first."""
+
+    hits: list[DocumentationHit]
+
+
+class DocumentationPage(ApiModel):
+    """A page of the documentation; `text` is Markdown."""
+
+    page: str
+    title: str
+    text: str
 
 
 @router.get("")
@@ -26,21 +49,21 @@ async def search_documentation(
     q: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     language: Language = "en",
-) -> schemas.DocumentationHits:
+) -> DocumentationHits:
     """Search in English or Chinese, the best sections first. Without words, list the pages."""
     found = await asyncio.to_thread(_search, q, limit)
-    return schemas.DocumentationHits(hits=[_present(one, language) for one in found])
+    return DocumentationHits(hits=[_present(one, language) for one in found])
 
 
 @router.get("/{page:path}")
 @open_to(Role.MEMBER)
-async def get_documentation_page(page: str, language: Language = "en") -> schemas.DocumentationPage:
+async def get_documentation_page(page: str, language: Language = "en") -> DocumentationPage:
     """Get a page as Markdown. Its links lead to `#/docs/PAGE` of the web console."""
     documentation = await asyncio.to_thread(load_documentation)
     if (text := documentation.pages.get(page)) is None:
         raise not_found("page")
     title = next(one.title for one in documentation.sections if one.page == page)
-    return schemas.DocumentationPage(
+    return DocumentationPage(
         page=page, title=translate_title(page, title, language), text=documentation.link_pages(page, text)
     )
 
@@ -52,8 +75,8 @@ def _search(words: str, limit: int) -> list[DocSection]:
     return list({one.page: one for one in reversed(documentation.sections)}.values())[::-1]
 
 
-def _present(section: DocSection, language: str) -> schemas.DocumentationHit:
-    return schemas.DocumentationHit(
+def _present(section: DocSection, language: str) -> DocumentationHit:
+    return DocumentationHit(
         page=section.page,
         title=translate_title(section.page, section.title, language),
         heading=section.heading,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
@@ -270,44 +269,6 @@ class TurnInfo(ApiModel):
     editable: bool
 
 
-class SpanKind(StrEnum):
-    """Kind of a span in a trace."""
-
-    MESSAGE = "message"
-    QUEUE = "queue"
-    RUN = "run"
-    MODEL = "model"
-    TOOL = "tool"
-    SUBAGENT = "subagent"
-    APPROVAL = "approval"
-    DELIVERY = "delivery"
-
-
-class SpanInfo(ApiModel):
-    """A part of the work on a turn, within the span `parent` ("" for none). `end` is null while it lasts or
-    if it is unknown; `begin` is that of the parent if it is unknown. `state` is done, failed or active.
-    """
-
-    id: str
-    parent: str
-    kind: SpanKind
-    name: str
-    begin: float
-    end: float | None
-    state: ProgressState
-    detail: dict[str, str | int | float]
-
-
-class TurnTrace(ApiModel):
-    """The work on a turn by time. `truncated`: spans or texts were omitted."""
-
-    turn: int
-    begin: float
-    end: float | None
-    spans: list[SpanInfo]
-    truncated: bool
-
-
 class Turns(ApiModel):
     """A page of turns, newest first; `next` is the cursor of the next page."""
 
@@ -484,26 +445,3 @@ class Access(ApiModel):
     given: list[RoleGrantInfo]
     next: str | None
     waiting: list[PendingPairing]
-
-
-class DocumentationHit(ApiModel):
-    """A section of the documentation; `page` is as in `#/docs/PAGE`, `heading` is "" at its start."""
-
-    page: str
-    title: str
-    heading: str
-    excerpt: str
-
-
-class DocumentationHits(ApiModel):
-    """Found sections, the best first."""
-
-    hits: list[DocumentationHit]
-
-
-class DocumentationPage(ApiModel):
-    """A page of the documentation; `text` is Markdown."""
-
-    page: str
-    title: str
-    text: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 
 from bot.domain import PartState, ProgressState, StepKind, ToolStep
-from bot.server.api.schemas import SpanInfo, SpanKind, TurnTrace
+from bot.server.api.schemas import ApiModel
 from bot.store.read_models import TurnView
 from bot.store.traces import TurnTimes
 from bot.turn import OPEN_STATES, ModelCall, TurnState
@@ -20,6 +21,44 @@ Detail = dict[str, str | int | float]
 DONE, FAILED, ACTIVE = ProgressState.DONE, ProgressState.FAILED, ProgressState.ACTIVE
 DELIVERED = {PartState.FINAL: DONE, PartState.UNDELIVERED: FAILED}
 FAILURES = (TurnState.FAILED, TurnState.EXPIRED)
+
+
+class SpanKind(StrEnum):
+    """Kind of a span in a trace."""
+
+    MESSAGE = "message"
+    QUEUE = "queue"
+    RUN = "run"
+    MODEL = "model"
+    TOOL = "tool"
+    SUBAGENT = "subagent"
+    APPROVAL = "approval"
+    DELIVERY = "delivery"
+
+
+class SpanInfo(ApiModel):
+    """A part of the work on a turn, within the span `parent` ("" for none). `end` is null while it lasts or
+    if it is unknown; `begin` is that of the parent if it is unknown. `state` is done, failed or active.
+    """
+
+    id: str
+    parent: str
+    kind: SpanKind
+    name: str
+    begin: float
+    end: float | None
+    state: ProgressState
+    detail: dict[str, str | int | float]
+
+
+class TurnTrace(ApiModel):
+    """The work on a turn by time. `truncated`: spans or texts were omitted."""
+
+    turn: int
+    begin: float
+    end: float | None
+    spans: list[SpanInfo]
+    truncated: bool
 
 
 @dataclass

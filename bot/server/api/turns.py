@@ -26,7 +26,7 @@ from bot.server.api.auth import (
 from bot.server.api.conversations import EVENT_ID, PRESSED
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.server.api.traces import TraceBuilder
+from bot.server.api.traces import TraceBuilder, TurnTrace
 from bot.store import read_models
 from bot.store.approval_rules import REFUSALS
 from bot.store.conversations import ConversationView, load_lane
@@ -215,7 +215,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
 
 @router.get("/{turn}/trace")
 @open_to(Role.MEMBER)
-async def get_trace(turn: Id, services: Services, by: By) -> schemas.TurnTrace:
+async def get_trace(turn: Id, services: Services, by: By) -> TurnTrace:
     """Return what happened to a turn by time: messages, queue, run, model and tool calls, approval and
     deliveries.
     """

@@ -40,6 +40,11 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+SHEETS = (
+    *("design/tokens", "design/base", "design/shell", "setup/setup", "chat/chat", "chat/composer", "ui/ui"),
+    *("work/work", "markdown/markdown"),
+)
+"""Style sheets of the console, later ones before earlier ones where both apply."""
 # Loaded with the module, so that requests don't wait for a file.
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
 DIAGRAM = _TEMPLATES.get_template("diagram.html")
@@ -63,6 +68,7 @@ def add_console(app: FastAPI) -> None:
             language=_language(services, by),
             session=await _session(services, by),
             build=await asyncio.to_thread(read_build),
+            sheets=SHEETS,
         )
         return HTMLResponse(shown, headers=_NO_STORE)
 
