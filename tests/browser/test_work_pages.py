@@ -105,7 +105,7 @@ async def test_the_overview_offers_what_needs_somebody(
             await expect(approvals).to_have_count(0, timeout=10_000)
             await tab.page.get_by_role("button", name="Allow: Ann").click()
             await expect(tab.page.get_by_text("Access requests", exact=False)).to_have_count(0)
-            await expect(tab.page.locator(".calm")).to_have_text("Nothing needs you")
+            await expect(tab.page.locator(".calm")).to_have_text("Nothing needs your attention")
             given = (await service.http.get("/api/access")).json()["given"]
             assert [(one["entry"], one["role"]) for one in given] == [("tg:7", "member")]
             assert await tab.fits()

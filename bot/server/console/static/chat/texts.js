@@ -37,7 +37,7 @@ const en = {
   "chat.start.remind": "Set a reminder",
   "chat.start.remind.text": "Remind me every weekday at 9:00 to check open reviews",
   "chat.start.csv": "Draw a chart",
-  "chat.start.csv.text": "Draw a chart of the attached CSV file and name what stands out",
+  "chat.start.csv.text": "Draw a chart of the attached CSV file and point out what stands out",
   "chat.start.meeting": "Find the action items",
   "chat.start.meeting.text": "List decisions and action items, with owners and dates, from these notes: ",
   "chat.start.document": "Ask about a document",

@@ -135,7 +135,7 @@ export const texts = sideBySide({
   "memory.category.knowledge": ["knowledge", "知识"],
   "memory.category.behavior": ["behavior", "行为"],
   "memory.category.goal": ["goal", "目标"],
-  "memory.confidence": ["{percent}% sure", "把握 {percent}%"],
+  "memory.confidence": ["{percent}% confidence", "把握 {percent}%"],
   "memory.confidenceField": ["Confidence (0 to 1)", "置信度（0 到 1）"],
 });
 

@@ -3,7 +3,7 @@
 import { addTexts, sideBySide } from "../texts/texts.js";
 
 export const texts = sideBySide({
-  "picker.required": ["Choose an entry of the list.", "请从列表中选择一项。"],
+  "picker.required": ["Choose an entry from the list.", "请从列表中选择一项。"],
   "picker.useId": ["Use this ID", "使用此 ID"],
   "names.unknown": ["Unnamed on {platform}", "{platform} 上的未命名用户"],
   "chart.table": ["Show as table", "以表格显示"],
