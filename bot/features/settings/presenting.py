@@ -44,19 +44,19 @@ def present_problems(errors: ConfigErrors) -> list[Problem]:
     return [Problem(key=one.key, line=one.line or 0, text=one.message) for one in errors.errors]
 
 
-def show_difference(services: ApiServices, before: str, after: str, file: str) -> str:
-    """Return a unified difference of two texts without their secrets."""
-    secrets = secrets_of(services.core.config)
-    old, new = (masked(_mask(text, file), secrets).splitlines(keepends=True) for text in (before, after))
-    lines = difflib.unified_diff(old, new, fromfile=file, tofile=file, n=2)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-
-
-def _mask(text: str, file: str) -> str:
+def hide_secrets(services: ApiServices, text: str, file: str) -> str:
+    """Return the text of a configuration file without its secrets. Blocking."""
     try:
-        return mask_text(text, file)
+        return masked(mask_text(text, file), secrets_of(services.core.config))
     except ConfigErrors:
         return UNREADABLE
+
+
+def show_difference(before: str, after: str, file: str) -> str:
+    """Return a unified difference of two texts."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    lines = difflib.unified_diff(old, new, fromfile=file, tofile=file, n=2)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 def present_settings(services: ApiServices, file: ConfigFile) -> Settings:

@@ -15,9 +15,10 @@ from bot.cli.model_setup import list_model_offers
 from bot.config import LoadedConfig, Rejected
 from bot.config.changes import Change, ConfigDraft, ConnectModel, apply_change
 from bot.config.models import MASK
-from bot.config.versions import ConfigChanged, ConfigFile, ConfigVersion
+from bot.config.versions import ConfigChanged, ConfigFile
 from bot.features.settings.permissions import find_refusal
 from bot.features.settings.presenting import (
+    hide_secrets,
     list_options,
     present_problems,
     present_settings,
@@ -73,11 +74,16 @@ async def preview_changes(body: ChangeRequest, services: Services, by: By) -> Pr
     draft, problems, _ = await asyncio.to_thread(try_changes, file, body.changes)
     return Preview(
         version=draft.version,
-        difference=show_difference(services, draft.before, draft.text, file.path.name),
+        difference=await asyncio.to_thread(_compare, services, draft),
         keys=list(dict.fromkeys(draft.keys)),
         problems=problems,
         refused=find_refusal(services, by, body.changes),
     )
+
+
+def _compare(services: ApiServices, draft: ConfigDraft) -> str:
+    before, after = (hide_secrets(services, text, draft.file) for text in (draft.before, draft.text))
+    return show_difference(before, after, draft.file)
 
 
 @router.post("/apply")
@@ -102,13 +108,17 @@ async def apply_changes(body: ChangeRequest, services: Services, by: By, if_matc
 @requires(Permission.CONFIGURE)
 async def list_versions(services: Services) -> Versions:
     """List the last 50 versions of the file, the newest first, each with its difference to the one before."""
-    file = await asyncio.to_thread(services.watcher.open_file)
-    stored = await asyncio.to_thread(file.list_versions)
+    return await asyncio.to_thread(_present_versions, services)
+
+
+def _present_versions(services: ApiServices) -> Versions:
+    file = services.watcher.open_file()
+    stored = file.list_versions()
     try:
-        _, version = await asyncio.to_thread(file.read)
+        _, version = file.read()
     except ConfigErrors:
         version = "none"
-    older: Sequence[ConfigVersion | None] = [*stored[1:], None]
+    texts = [hide_secrets(services, one.text, file.path.name) for one in stored]
     return Versions(
         version=version,
         versions=[
@@ -117,11 +127,9 @@ async def list_versions(services: Services) -> Versions:
                 at=one.at,
                 current=one.fingerprint == version,
                 keys=list(one.keys),
-                difference=show_difference(
-                    services, before.text if before else one.text, one.text, file.path.name
-                ),
+                difference=show_difference(before, text, file.path.name),
             )
-            for one, before in zip(stored, older, strict=False)
+            for one, text, before in zip(stored, texts, [*texts[1:], *texts[-1:]], strict=True)
         ],
     )
 
