@@ -15,9 +15,13 @@ from bot.core.text_deltas import apply_delta
 from tests.platforms.web.serving import MODELS, world
 
 
-def applied(text: str, delta: Mapping[str, Any]) -> str:
-    """The text of a part after a delta."""
-    found = apply_delta(text, delta["offset"], delta["text"])
+def applied(text: str, name: str, data: Mapping[str, Any]) -> str:
+    """The text of the first part after an event: a turn has it as a whole, a delta what is new in it."""
+    if name == "turn" and data["parts"]:
+        return str(data["parts"][0]["text"])
+    if name != "delta":
+        return text
+    found = apply_delta(text, data["offset"], data["text"])
     assert found is not None
     return found
 
@@ -32,10 +36,10 @@ async def test_a_message_is_answered_in_a_stream(tmp_path: Path) -> None:
             posted = await service.say(conversation, "hello")
             texts: list[str] = [""]
             async for name, data in events:
-                if name == "delta":
-                    texts.append(applied(texts[-1], data))
                 if name == "turn" and data["state"] == "done":
                     break
+                if (text := applied(texts[-1], name, data)) != texts[-1]:
+                    texts.append(text)
         assert data["id"] == posted["turn"]
         assert [message["text"] for message in data["messages"]] == ["hello"]
         final = data["parts"][0]["text"].rstrip()
@@ -53,7 +57,7 @@ async def test_whoever_comes_in_mid_stream_sees_the_same(tmp_path: Path) -> None
             await service.say(conversation, "[tokens=60] count")
             text = ""
             async for name, data in first:
-                text = applied(text, data) if name == "delta" else text
+                text = applied(text, name, data)
                 if len(text) > 60:
                     break
             async with service.events(conversation, **{"Last-Event-ID": "7"}) as second:
