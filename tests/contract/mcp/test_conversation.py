@@ -249,7 +249,7 @@ async def test_a_call_that_its_run_gives_up_is_ended(transport: str) -> None:
     async with offered(transport) as (tools, pool):
         chat = Chat(tools)
         running = asyncio.create_task(chat.ask(ToolUse("shop_work", {"steps": 100, "pause": 1}, "c1")))
-        while not chat.events:
+        while not any(event["type"] == "task_running" for event in chat.events):
             await asyncio.sleep(0.01)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
