@@ -109,6 +109,9 @@ async def test_another_turn_there_is_no_answer_to_it(running: Running, shelf: Sh
 async def test_in_private_the_oldest_use_is_answered_first(running: Running, shelf: Shelf) -> None:
     here = private(running.emulator)
     running.emulator.people.uses("help")
+    await shelf.until(1)
+    # Callbacks run side by side, and messages stand in the order in which they were deferred.
+    await deferred(running, int(here.chat))
     running.emulator.people.uses("status")
     await shelf.until(2)
     await running.adapter.send(says("help text", here, "1:0"))
