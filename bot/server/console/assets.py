@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import Response
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 HERE = Path(__file__).parent / "static"
 FIRST = ("app/main.js", "chat/chat.js")
@@ -51,17 +53,39 @@ def _build(name: str) -> Build:
     return Build(name, tuple(sorted(str(path.relative_to(HERE)) for path in found)))
 
 
-class _BuildFiles(StaticFiles):
+class _Files(StaticFiles):
+    """Files, each compressed once."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        found = await super().get_response(path, scope)
+        is_plain = "gzip" not in Headers(scope=scope).get("accept-encoding", "")
+        if is_plain or not isinstance(found, FileResponse) or found.stat_result is None:
+            return found
+        if found.stat_result.st_size < SMALLEST:
+            return found
+        body = await asyncio.to_thread(_compress, str(found.path), found.stat_result.st_mtime_ns)
+        answer = Response(body, media_type=found.media_type)
+        answer.headers.update(
+            {"content-encoding": "gzip", "vary": "Accept-Encoding", "etag": found.headers["etag"]}
+        )
+        return answer
+
+
+class _BuildFiles(_Files):
     """Files whose address names their build, so that browsers need not ask for them again."""
 
-    def file_response(self, *args: Any, **more: Any) -> Response:
-        response = super().file_response(*args, **more)
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
         response.headers["cache-control"] = _FOREVER
         return response
 
 
+@lru_cache(maxsize=256)
+def _compress(path: str, _changed_at: int) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), mtime=0)
+
+
 def mount_assets(app: Starlette) -> None:
     """Serve the files at `/static`, and at `/static/build-NAME` for ever."""
-    for path, kind in (("/static/build-{build}", _BuildFiles), ("/static", StaticFiles)):
-        files = kind(directory=HERE, check_dir=False)
-        app.mount(path, GZipMiddleware(files, minimum_size=SMALLEST), name=path)
+    for path, kind in (("/static/build-{build}", _BuildFiles), ("/static", _Files)):
+        app.mount(path, kind(directory=HERE, check_dir=False), name=path)

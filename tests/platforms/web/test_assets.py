@@ -22,6 +22,10 @@ async def test_files_of_a_build_are_compressed_and_cached(tmp_path: Path) -> Non
         lit = await service.http.get("/static/vendor/lit.js")
         assert lit.headers["content-encoding"] == "gzip"
         assert "cache-control" not in lit.headers
+        plain = await service.http.get("/static/vendor/lit.js", headers={"accept-encoding": "identity"})
+        assert "content-encoding" not in plain.headers and plain.text == lit.text
+        known = {"if-none-match": lit.headers["etag"]}
+        assert (await service.http.get("/static/vendor/lit.js", headers=known)).status_code == 304
         assert (await service.http.get("/static/build-x/nothing.js")).status_code == 404
         assert (await service.http.get("/static/build-x/../../page.py")).status_code == 404
 

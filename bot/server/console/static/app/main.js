@@ -4,4 +4,4 @@ import "./sign-in-link.js";
 import "./shell.js";
 import "./keys.js";
 
-document.body.prepend(document.createElement("roe-shell"));
+document.querySelector("#frame")?.replaceWith(document.createElement("roe-shell"));
