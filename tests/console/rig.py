@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import Table
 
-from bot.domain import ChatKind, ProgressState, ReplyAddress, Sender, ToolStep
+from bot.domain import ChatKind, ProgressState, ReplyAddress, Sender, StepKind, ToolStep
 from bot.store import schema
 from bot.store.connection import Connection, encode_address, encode_choices, encode_sender, encode_steps, sql
+from bot.turn import ModelCall, RunTrace
 from tests.platforms.web.serving import World
 
 PEOPLE, CHATS, TURNS, SCHEDULES, DAYS = 200, 60, 5_000, 40, 90
@@ -131,7 +133,7 @@ def _turns(
             "replaced": int(number % 97 == 0),
             "size": 1,
             "created_at": at,
-            "finished_at": at + chance.uniform(2, 60),
+            "finished_at": at + (14.6 if number % 4 == 0 else chance.uniform(2, 60)),
             "person": f"{ACCOUNTS[account]}:{person}",
             "input_tokens": tokens,
             "output_tokens": tokens // 5,
@@ -140,17 +142,54 @@ def _turns(
             "cost": tokens * 3e-6,
             "currency": "USD",
             "steps": encode_steps(_steps(number)),
+            "trace": _trace(number, at, tokens),
         }
 
 
 def _steps(number: int) -> list[ToolStep]:
     if number % 4:
         return []
-    search, size = '{"query": "status of the queue"}', '{"command": "du -sh backup"}'
+    done, to_check = ProgressState.DONE, "Compare the numbers with those of last week"
     return [
-        ToolStep("web_search", search, ProgressState.DONE, result="3 results", seconds=1.4),
-        ToolStep("bash", size, ProgressState.DONE, result="4.2G backup", seconds=0.3),
+        ToolStep("web_search", '{"query": "status of the queue"}', done, result="3 results", seconds=1.4),
+        ToolStep("task", "", done, result="No change.", seconds=6.2, kind=StepKind.SUBAGENT, title=to_check),
+        ToolStep("bash", '{"command": "du -sh backup"}', done, result="4.2G backup", seconds=0.3),
     ]
+
+
+def _trace(number: int, at: float, tokens: int) -> str:
+    """Return when the run of a turn worked, and its model calls; "" for turns without steps."""
+    if number % 4:
+        return ""
+    model, cheap = MODELS[number % len(MODELS)], MODELS[1]
+    # Model, task, beginning and duration in seconds after the turn's, and share of its tokens.
+    calls = (
+        (model, "", 0.4, 1.9, 0.2),
+        (cheap, "call-1", 4.1, 2.3, 0.15),
+        (cheap, "call-1", 7.0, 2.7, 0.2),
+        (model, "", 10.2, 0.9, 0.2),
+        (model, "", 11.6, 2.6, 0.25),
+    )
+    return orjson.dumps(
+        RunTrace(
+            at + 0.3,
+            at + 14.3,
+            tuple(
+                ModelCall(
+                    name,
+                    at + begin,
+                    at + begin + lasted,
+                    task,
+                    input_tokens=int(tokens * share),
+                    output_tokens=int(tokens * share / 5),
+                    total_tokens=int(tokens * share * 1.2),
+                    cost=tokens * share * 3e-6,
+                )
+                for name, task, begin, lasted, share in calls
+            ),
+            (("call-0", at + 2.4), ("call-1", at + 3.9), ("call-2", at + 11.2)),
+        )
+    ).decode()
 
 
 def make_messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -182,6 +221,7 @@ def make_parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             "content": turn["error"] if failed else TALK[turn["id"] % len(TALK)][1],
             "platform_id": f"m{turn['id']}",
             "choices": encode_choices(()),
+            "updated_at": turn["finished_at"],
         }
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from bot.server.console.assets import HERE, read_build
+from bot.server.console.page import SHEETS
 from tests.platforms.web.serving import world
 
 
@@ -36,3 +37,13 @@ def test_the_first_view_names_what_its_modules_import() -> None:
     for module in modules:
         for found in re.findall(r'^import .*"(\.[^"]+)";', (HERE / module).read_text(), re.MULTILINE):
             assert str((HERE / module).parent.joinpath(found).resolve().relative_to(HERE)) in modules
+
+
+def test_no_sheet_styles_what_another_one_defines() -> None:
+    """All sheets are loaded together, so a class of one page must not have rules in that of another."""
+    defined: dict[str, str] = {}
+    for sheet in SHEETS:
+        rules = (HERE / f"{sheet}.css").read_text()
+        for name in set(re.findall(r"^\.([\w-]+)(?: [^{,]*)?[{,]", rules, re.MULTILINE)):
+            other = defined.setdefault(name, sheet)
+            assert other == sheet or other == "design/base", f"{sheet} and {other} both define .{name}"

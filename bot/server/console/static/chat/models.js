@@ -42,8 +42,8 @@ export function pickerView(choices, used, choose) {
   const text = model?.display_name || used.model || (choices.problem || !choices.models.length ? t("chat.noModel") : t("chat.standardModel"));
   const label = t("chat.pick", { model: text });
   const shown = html`<span class="cut">${text}</span>${used.agent ? html`<span class="badge cut">${used.agent}</span>` : nothing}`;
-  if (!choose) return html`<span class="picker row quiet" id="model">${shown}</span>`;
-  return html`<button class="button ghost picker" id="model" type="button" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded="false"
+  if (!choose) return html`<span class="model-picker row quiet" id="model">${shown}</span>`;
+  return html`<button class="button ghost model-picker" id="model" type="button" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded="false"
     @click=${(event) => menuAt(event.currentTarget, menu(choices, used, choose))}>${shown}${icon("chevron-down")}</button>`;
 }
 

@@ -122,7 +122,7 @@ class Models extends Page {
     return html`${intro(isAdmin ? t("models.introAdmin") : t("models.intro"), "howto/choose-a-model")}
       ${fileProblems(settings)}
       ${entries(t("page.models"), models.map((model) => this.row(model, settings)), t("models.none"))}
-      ${reason ? html`<p class="quiet small">${reason}</p>` : nothing}`;
+      ${reason ? html`<p class="quiet small">${t("models.why", { reason })}</p>` : nothing}`;
   }
 }
 

@@ -28,6 +28,7 @@ export const texts = sideBySide({
   "setup.fileProblems": ["{file} has problems. The last valid version is in use.", "{file} 存在问题，正在使用上一个有效版本。"],
   "setup.readOnly": ["This service can't write {file}, so nothing can be changed here.", "此服务无法写入 {file}，因此无法在此更改。"],
   "models.intro": ["Choose the model of a chat in the chat itself.", "可在聊天中选择该聊天使用的模型。"],
+  "models.why": ["About the default model: {reason}", "关于默认模型：{reason}"],
   "models.introAdmin": ["Models that chats can use. A test costs a few tokens.", "聊天可以使用的模型。测试会消耗少量 token。"],
   "models.connect": ["Connect a model", "连接模型"],
   "models.connectIntro": ["The key is stored in secrets.env and is never shown again.", "密钥保存在 secrets.env 中，之后不再显示。"],

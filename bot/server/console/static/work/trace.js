@@ -2,7 +2,7 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
-import { dateTime, duration, money, number } from "../ui/format.js";
+import { dateTime, duration, money, number, short } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import "./texts.js";
 
@@ -13,6 +13,9 @@ const TEXTS = ["error", "title", "text", "arguments", "result"];
 const LEFT_OUT = new Set([...NUMBERS, ...TEXTS, "cost", "currency", "run", "kind"]);
 // The wait for an approval may take days; the axis ends soon after the work.
 const MARGIN = 1.25;
+/** Distances between the times on the axis, in seconds. */
+const DISTANCES = [1, 2, 5].flatMap((one) => [0.001, 0.01, 0.1, 1].map((unit) => one * unit)).concat([15, 30, 60, 120, 300, 600, 1800, 3600, 10800, 43200, 86400]).sort((a, b) => a - b);
+const MOST_TIMES = 5;
 
 const lasts = (span, end) => Math.max(0, (span.end ?? (span.state === "active" ? end : span.begin)) - span.begin);
 
@@ -35,6 +38,18 @@ export function cause(trace) {
   return failed.findLast(([, depth]) => depth === deepest)?.[0] ?? null;
 }
 
+/** The times of an axis of `size` seconds: round ones, at most five. */
+function times(size) {
+  const distance = DISTANCES.find((one) => size / one <= MOST_TIMES) ?? size / MOST_TIMES;
+  return Array.from({ length: Math.ceil(size / distance) }, (_, at) => at * distance);
+}
+
+/** Tokens and cost of a model call, in short. */
+function figures({ detail }) {
+  const cost = detail.cost && detail.currency ? money(detail.cost, detail.currency) : "";
+  return [detail.total_tokens ? t("span.tokens", { tokens: short(detail.total_tokens) }) : "", cost].filter(Boolean).join(" · ");
+}
+
 function label(span) {
   const name = span.detail.title || span.name;
   const kind = t(`span.kind.${span.kind}`);
@@ -50,7 +65,8 @@ function row([span, depth], { begin, end, size, shown }, main) {
   return html`<details class="span ${span.state} ${span === main ? "main" : ""}" ?open=${span === main}>
     <summary>
       <span class="span-name" .style=${`--depth:${Math.min(depth, 4)}`}>${icon(GLYPHS[span.kind] || "circle-dot")}<span class="cut" title=${label(span)}>${label(span)}</span>
-        ${span.state === "failed" ? html`<span class="badge bad">${t("span.failed")}</span>` : nothing}${span.detail.attempt > 1 ? html`<span class="badge">${t("span.tries", { count: span.detail.attempt })}</span>` : nothing}</span>
+        ${span.state === "failed" ? html`<span class="badge bad">${t("span.failed")}</span>` : nothing}${span.detail.attempt > 1 ? html`<span class="badge">${t("span.tries", { count: span.detail.attempt })}</span>` : nothing}
+        <span class="span-figures">${figures(span)}</span></span>
       <span class="span-axis" .style=${`--from:${from}%;--size:${width}%`}><span class="span-bar kind-${span.kind}"></span><span class="span-time ${width > 30 ? "inside" : from + width > 75 ? "before" : ""}">${known ? duration(long) : ""}</span></span>
     </summary>
     <div class="span-detail stack">${details(span, end, shown)}</div>
@@ -78,8 +94,10 @@ export function waterfall(trace, known = "", now = Date.now() / 1000) {
   const work = Math.max(...ends, trace.begin) - trace.begin;
   const size = Math.max(0.001, Math.min(end - trace.begin, work * MARGIN) || work);
   const main = cause(trace);
-  return html`<div class="trace" role="group" aria-label=${t("turn.trace")}>
-      <div class="trace-head" aria-hidden="true"><span></span><span class="trace-ticks">${[0, 0.25, 0.5, 0.75].map((part) => html`<span>${part ? duration(size * part) : "0"}</span>`)}</span></div>
+  const marks = times(size);
+  const distance = marks.length > 1 ? (marks[1] / size) * 100 : 100;
+  return html`<div class="trace" role="group" aria-label=${t("turn.trace")} .style=${`--distance:${distance}%`}>
+      <div class="trace-head" aria-hidden="true"><span></span><span class="trace-times">${marks.map((at) => html`<span .style=${`--from:${(at / size) * 100}%`}>${at ? duration(at) : "0"}</span>`)}</span></div>
       ${repeat(ordered(trace.spans), ([span]) => span.id, (entry) => row(entry, { begin: trace.begin, end, size, shown: known }, main))}
     </div>
     ${trace.truncated ? html`<p class="hint">${t("trace.truncated")}</p>` : nothing}`;
