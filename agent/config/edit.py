@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import indent
 from typing import Any
@@ -19,6 +20,7 @@ from agent.config.document import SwitchWord, compose_nodes, parse_document
 from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
 
 Entry = tuple[yaml.Node, yaml.Node]
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def root_mapping(text: str, file: str) -> yaml.MappingNode | None:
@@ -114,8 +116,7 @@ def set_value(text: str, file: str, path: KeyPath, value: Any) -> str:
 
     Raises ConfigErrors if that would change anything else, such as the other uses of an alias.
     """
-    before = parse_document(text, file)
-    expected = copy.deepcopy(before.data)
+    expected = copy.deepcopy(parse_document(text, file).data)
     inner: Any = expected
     for part in path[:-1]:
         if isinstance(inner, dict) and not isinstance(inner.get(part), dict | list):
@@ -128,11 +129,8 @@ def set_value(text: str, file: str, path: KeyPath, value: Any) -> str:
 
 def remove_value(text: str, file: str, path: KeyPath) -> str:
     """Remove a key, or the item of a list, with its lines. Raises ConfigErrors like `set_value`."""
-    data = parse_document(text, file).data
-    expected = copy.deepcopy(data)
-    inner: Any = expected
-    for part in path[:-1]:
-        inner = inner[part]
+    expected = copy.deepcopy(parse_document(text, file).data)
+    inner = _value_at(expected, path[:-1])
     del inner[path[-1]]
     return _first_exact(text, file, path, inner, (_cut_child, _set_parent), expected)
 
@@ -140,9 +138,7 @@ def remove_value(text: str, file: str, path: KeyPath) -> str:
 def move_first(text: str, file: str, path: KeyPath, index: int) -> str:
     """Move an item of a list to its beginning. Raises ConfigErrors like `set_value`."""
     expected = copy.deepcopy(parse_document(text, file).data)
-    inner: Any = expected
-    for part in path:
-        inner = inner[part]
+    inner = _value_at(expected, path)
     inner.insert(0, inner.pop(index))
     return _first_exact(text, file, (*path, index), inner, (_move_lines, _set_parent), expected)
 
@@ -157,7 +153,7 @@ def to_flow(value: Any) -> str:
 
 
 def _flow_key(key: str) -> str:
-    return key if key.isidentifier() else json.dumps(key, ensure_ascii=False)
+    return key if _PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
 
 
 def _first_exact(
@@ -192,41 +188,50 @@ def _find_node(text: str, file: str, path: KeyPath) -> yaml.Node | None:
 
 
 def _set_items(text: str, file: str, path: KeyPath, value: Any) -> str:
-    """Remove and append items of a list in block style."""
-    node = _find_node(text, file, path)
-    if not isinstance(value, list) or not isinstance(node, yaml.SequenceNode) or node.flow_style:
+    """Remove items of a list in block style, and append others to one in any style."""
+    if not isinstance(value, list) or not isinstance(_find_node(text, file, path), yaml.SequenceNode):
         raise _NotEdited
-    old = _value_at(text, file, path)
-    for index in reversed([index for index, item in enumerate(old) if item not in value]):
+    old = _value_at(parse_document(text, file).data, path)
+    removed = [index for index, item in enumerate(old) if item not in value]
+    for index in reversed(removed):
         text = _cut_child(text, file, (*path, index), None)
-    for item in value[len(_value_at(text, file, path)) :]:
+    for item in value[len(old) - len(removed) :]:
         node = _find_node(text, file, path)
         assert isinstance(node, yaml.SequenceNode)
         text = add_item(text, node, to_flow(item))
     return text
 
 
-def _value_at(text: str, file: str, path: KeyPath) -> Any:
-    value: Any = parse_document(text, file).data
+def _value_at(data: Any, path: KeyPath) -> Any:
     for part in path:
-        value = value[part]
-    return value
+        data = data[part]
+    return data
 
 
 def _set_node(text: str, file: str, path: KeyPath, value: Any) -> str:
     root = root_mapping(text, file)
     depth = next((n for n in range(len(path), 0, -1) if root and find_entry(root, path[:n])), 0)
     entry = find_entry(root, path[:depth]) if root is not None and depth else None
-    for part in reversed(path[depth + 1 :]):
-        value = {part: value}
-    if entry is None:
-        return add_paragraphs(text, root, [f"{path[0]}: {to_flow(value)}"])
-    if depth == len(path):
+    if entry is not None and depth == len(path):
         return _replace_node(text, entry, to_flow(value))
-    line = f"{_flow_key(str(path[depth]))}: {to_flow(value)}"
-    if isinstance(entry[1], yaml.MappingNode) and (entry[1].value or entry[1].flow_style):
-        return add_entries(text, entry[1], [line])
-    return add_children(text, entry, [line])
+    lines = _nested_lines(path[depth:], value)
+    if entry is None:
+        return add_paragraphs(text, root, ["\n".join(lines)])
+    if not isinstance(entry[1], yaml.MappingNode) or not (entry[1].value or entry[1].flow_style):
+        return add_children(text, entry, lines)
+    if entry[1].flow_style:
+        for part in reversed(path[depth + 1 :]):
+            value = {part: value}
+        lines = _nested_lines(path[depth : depth + 1], value)
+    return add_entries(text, entry[1], lines)
+
+
+def _nested_lines(path: KeyPath, value: Any) -> list[str]:
+    """Return a value within the keys of a path, in block style."""
+    key = _flow_key(str(path[0]))
+    if len(path) == 1:
+        return [f"{key}: {to_flow(value)}"]
+    return [f"{key}:", *(f"  {line}" for line in _nested_lines(path[1:], value))]
 
 
 def _replace_node(text: str, entry: Entry, value: str) -> str:

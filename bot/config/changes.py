@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from agent.config.document import parse_document
 from agent.config.edit import move_first, remove_value, set_value
-from agent.config.errors import KeyPath, format_key, one_error
+from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
+from agent.config.models import CONFIG_VERSION
 from bot.config.access import AccessConfig
 from bot.config.accounts import ACCOUNT_NAME
-from bot.config.add import escaped, new_account, with_account, with_event_source, with_owner
 from bot.config.events import NAME, Kind
 from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.config.platforms import find_schema
@@ -170,8 +170,15 @@ class ConfigDraft:
         self.secrets[free] = value.strip()
         return f"${free}"
 
+    def check_new(self, path: KeyPath) -> None:
+        """Check that a key is available. Raises ConfigErrors if it exists."""
+        if _has(self.data, path):
+            raise one_error(self.file, f"{format_key(path)} already exists; choose another name with --name")
+
     def set(self, path: KeyPath, value: Any) -> None:
         """Set a key, or remove it (None)."""
+        if not self.text.strip():
+            self.text = f"config_version: {CONFIG_VERSION}\n"
         if value is not None:
             self.text = set_value(self.text, self.file, path, value)
         elif _has(self.data, path):
@@ -215,9 +222,9 @@ def _(change: ConnectModel, draft: ConfigDraft) -> None:
     entry = {
         **draft.offers.get(change.provider, {"use": OPENAI_CLASS, "api_key": "none"}),
         "name": change.name,
-        "model": escaped(change.model),
-        **({"base_url": escaped(change.base_url)} if change.base_url else {}),
-        **({"display_name": escaped(change.display_name)} if change.display_name else {}),
+        "model": _escape(change.model),
+        **({"base_url": _escape(change.base_url)} if change.base_url else {}),
+        **({"display_name": _escape(change.display_name)} if change.display_name else {}),
     }
     if change.api_key is not None and change.api_key.get_secret_value():
         entry["api_key"] = draft.add_secret(change.api_key.get_secret_value(), change.name, "api_key")
@@ -232,20 +239,38 @@ def _(change: ConnectAccount, draft: ConfigDraft) -> None:
     schema = find_schema(change.platform)
     if schema is None or change.platform in LOCAL_PLATFORMS:
         raise one_error(draft.file, f"there is no platform {change.platform}", key="platform")
-    new_account(draft.text, draft.file, change.name)
+    place = ("channels", change.name)
+    draft.check_new(place)
     settings = {} if change.name == change.platform else {"platform": change.platform}
     for key, given in change.settings.items():
         value = given.get_secret_value().strip()
         if key in {"name", "platform"} or key not in schema.model_fields:
-            raise one_error(draft.file, "unknown key", key=f"channels.{change.name}.{key}")
+            raise one_error(draft.file, "unknown key", key=format_key((*place, key)))
         secret = key in schema.secrets()
-        settings[key] = draft.add_secret(value, change.name, key) if secret else escaped(value)
+        settings[key] = draft.add_secret(value, change.name, key) if secret else _escape(value)
     settings |= {key: f"${variable}" for key, variable in change.variables.items()}
-    draft.text = with_account(draft.text, draft.file, change.name, settings)
-    draft.keys.append(f"channels.{change.name}")
+    draft.set(place, settings)
     if change.owner:
-        draft.text = with_owner(draft.text, draft.file, change.name, change.platform, change.owner)
-        draft.keys.append("access.owners")
+        _add_owner(draft, change.name, change.platform, change.owner)
+
+
+def _add_owner(draft: ConfigDraft, account: str, platform: str, person: str) -> None:
+    """Make a person an owner of an account.
+
+    The entry has the account's scope, because an id can belong to somebody else in another workspace. Where
+    `access.owners` can't be extended in place (an alias), the account gets a list of its own, which begins
+    with the entries of the general one that apply to the account.
+    """
+    found = (draft.data.get("access") or {}).get("owners") or []
+    owners = found if isinstance(found, list) else [found]
+    if not {f"{platform}:{person}", f"{account}:{person}"}.isdisjoint(owners):
+        return
+    owners = [*owners, f"{account}:{person}"]
+    try:
+        draft.set(("access", "owners"), owners)
+    except ConfigErrors:
+        own = [entry for entry in owners if str(entry).partition(":")[0] in {account, platform}]
+        draft.set(("channels", account, "access", "owners"), own)
 
 
 @apply_change.register
@@ -281,9 +306,9 @@ def _(change: AddEventSource, draft: ConfigDraft) -> None:
         "private": change.private,
     }
     route = {key: value for key, value in place.items() if value}
-    source = {"type": change.type, "secrets": secret}
-    draft.text = with_event_source(draft.text, draft.file, change.name, source, route)
-    draft.keys.append(f"events.sources.{change.name}")
+    draft.check_new(("events", "sources", change.name))
+    draft.set(("events", "sources", change.name), {"type": change.type, "secrets": secret})
+    draft.set(("events", "routes"), [*_routes(draft), route])
 
 
 @apply_change.register
@@ -299,10 +324,11 @@ def _(change: ChangeSettings, draft: ConfigDraft) -> None:
         draft.set((*place, *key.split(".")), _escape(value))
 
 
-def _escape(value: Value) -> Value:
+def _escape(value: Value) -> Any:
+    """Escape typed texts by doubling a leading dollar sign."""
     if isinstance(value, list):
-        return [escaped(item) for item in value]
-    return escaped(value) if isinstance(value, str) else value
+        return [_escape(item) for item in value]
+    return f"${value}" if isinstance(value, str) and value.startswith("$") else value
 
 
 @apply_change.register

@@ -6,6 +6,7 @@ process that is killed in between leaves the old file and unused secrets.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import hashlib
 import json
@@ -15,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.config.document import decode_text
 from agent.config.env import VARIABLE
+from agent.config.errors import one_error
 from agent.config.secrets_file import add_secrets, keep_secrets, read_secrets
-from agent.shared.atomic_file import PRIVATE_MODE, replace_file
-from bot.config.add import load, save
+from agent.shared.atomic_file import PRIVATE_MODE, mode_of, replace_file
 from bot.config.changes import ConfigDraft
 from bot.config.concealment import replace_secrets
-from bot.config.loader import LoadedConfig, load_text
+from bot.config.loader import BOM, LoadedConfig, load_text
 from bot.config.models import MASK
 
 FOLDER = "config-versions"
@@ -31,6 +33,29 @@ MOST_VERSIONS = 50
 
 class ConfigChanged(Exception):
     """The file has changed since it was read."""
+
+
+def load(path: Path) -> str:
+    """Return the file's text with its own line endings and byte order mark, or "" if there is no file.
+
+    Raises ConfigErrors if it can't be read or is not UTF-8.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise one_error(str(path), f"cannot be read: {error.strerror or error}") from error
+    return (BOM if raw.startswith(codecs.BOM_UTF8) else "") + decode_text(raw, str(path))
+
+
+def save(path: Path, text: str) -> None:
+    """Write the whole file atomically with its mode; a new one is its owner's alone. Raises ConfigErrors."""
+    target = path.resolve()
+    try:
+        replace_file(target, text, mode=mode_of(target, PRIVATE_MODE))
+    except OSError as error:
+        raise one_error(str(path), f"cannot be written: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME
-from bot.config.add import new_account
 from bot.config.changes import ConnectAccount, apply_change
 from bot.config.platforms import find_platform, known_platforms
 from bot.config.versions import ConfigFile
@@ -104,7 +103,7 @@ def _validate_arguments(
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
         raise StartError(texts("setup_bad_name", name=name))
-    new_account(draft.text, str(path), name)
+    draft.check_new(("channels", name))
     return InitArguments(platform, name, config, base_url, file, home, prompts)
 
 

@@ -36,7 +36,7 @@ async def test_a_change_is_previewed_and_takes_effect_at_once(tmp_path: Path) ->
     async with world(tmp_path, extra=CHATS) as at:
         before = (tmp_path / "config.yaml").read_text()
         preview = (await at.http.post("/api/settings/preview", json={"changes": [CLOSED]})).json()
-        assert preview["difference"].splitlines()[-2:] == ["+", '+access: {default: "closed"}']
+        assert preview["difference"].splitlines()[-3:] == ["+", "+access:", '+  default: "closed"']
         assert (preview["keys"], preview["problems"], preview["refused"]) == (["access.default"], [], "")
         assert (tmp_path / "config.yaml").read_text() == before
         done = (await apply(at, CLOSED, version=preview["version"])).json()
@@ -92,7 +92,7 @@ async def test_the_last_change_is_undone(tmp_path: Path) -> None:
             [],
         ]
         assert [one["current"] for one in listed["versions"]] == [True, False, False]
-        assert '+access: {default: "closed"}' in listed["versions"][0]["difference"]
+        assert '+  default: "closed"' in listed["versions"][0]["difference"]
         body, headers = {"number": listed["versions"][1]["number"]}, {"If-Match": listed["version"]}
         stale = await at.http.post("/api/settings/restore", json=body, headers={"If-Match": '"x"'})
         assert stale.status_code == 412

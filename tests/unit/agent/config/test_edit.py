@@ -50,7 +50,12 @@ def lines(text: str) -> set[str]:
             {"    - slack:U2 # boss"},
             {'    - "slack:U9"'},
         ),
-        (("budgets", "person", "tokens_per_day"), 5, set(), {"", "budgets: {person: {tokens_per_day: 5}}"}),
+        (
+            ("budgets", "person", "tokens_per_day"),
+            5,
+            set(),
+            {"", "budgets:", "  person:", "    tokens_per_day: 5"},
+        ),
         (("models", 1, "api_key"), "$X", set(), {'    api_key: "$X"'}),
         (
             ("models", 0, "api_key"),
@@ -73,7 +78,7 @@ def test_a_value_is_set(path: KeyPath, value: Any, removed: set[str], added: set
 
 
 def test_an_empty_file_gets_its_first_key() -> None:
-    assert set_value("", "c.yaml", ("access", "default"), "pair") == 'access: {default: "pair"}\n'
+    assert set_value("", "c.yaml", ("access", "default"), "pair") == 'access:\n  default: "pair"\n'
 
 
 def test_line_endings_stay() -> None:

@@ -1,4 +1,4 @@
-"""An account is added to the text of a configuration; everything else stays as it was written."""
+"""Accounts, owners and event sources are added to a configuration; the rest stays as it was written."""
 
 from __future__ import annotations
 
@@ -9,14 +9,34 @@ import pytest
 import yaml
 
 from agent.config.errors import ConfigErrors
-from bot.config.add import load, save, with_account, with_event_source, with_model, with_owner
+from bot.config.changes import (
+    AddEventSource,
+    Change,
+    ConfigDraft,
+    ConnectAccount,
+    ConnectModel,
+    apply_change,
+)
 from bot.config.loader import load_file
+from bot.config.versions import load, save
 
-ENTRY = {"bot_token": "1:a", "base_url": "http://127.0.0.1:9"}
+ENTRY = {"base_url": "http://127.0.0.1:9"}
+
+
+def changed(text: str, *changes: Change) -> str:
+    draft = ConfigDraft(text, "config.yaml")
+    for one in changes:
+        apply_change(one, draft)
+    return draft.text
+
+
+def connect(name: str, platform: str, owner: str = "", **settings: str) -> ConnectAccount:
+    given = {"name": name, "platform": platform, "owner": owner, "settings": settings or ENTRY}
+    return ConnectAccount.model_validate(given)
 
 
 def added(text: str, name: str = "telegram") -> str:
-    return with_account(text, "config.yaml", name, ENTRY)
+    return changed(text, connect(name, "telegram"))
 
 
 def test_an_empty_file_becomes_a_configuration() -> None:
@@ -56,20 +76,18 @@ def test_an_account_that_is_there_is_not_written_over() -> None:
 
 @pytest.mark.parametrize("value", ["a: b", "x # y", '"', "$NAME", "'", "{", "\\", "ß"])
 def test_values_are_quoted(value: str) -> None:
-    text = with_account("", "c.yaml", "slack", {"bot_token": value})
-    assert yaml.safe_load(text)["channels"]["slack"]["bot_token"] == value
+    text = changed("", connect("telegram", "telegram", base_url=value))
+    written = f"${value}" if value.startswith("$") else value
+    assert yaml.safe_load(text)["channels"]["telegram"]["base_url"] == written
 
 
 def with_person(text: str, person: str = "8") -> str:
     """A configuration with the account `team` on Telegram, and its owner."""
-    added = with_account(text, "c.yaml", "team", {"platform": "telegram", **ENTRY})
-    return with_owner(added, "c.yaml", "team", "telegram", person)
+    return changed(text, connect("team", "telegram", person))
 
 
 def test_an_owner_is_added_once() -> None:
-    text = with_person("config_version: 1\n")
-    assert yaml.safe_load(text)["access"] == {"owners": ["team:8"]}
-    assert with_owner(text, "c.yaml", "team", "telegram", "8") == text
+    assert yaml.safe_load(with_person("config_version: 1\n"))["access"] == {"owners": ["team:8"]}
 
 
 @pytest.mark.parametrize("owner", ["telegram:8", "team:8"])
@@ -133,14 +151,12 @@ def test_a_list_that_is_shared_is_left_as_it_is(access: str) -> None:
 
 def test_a_list_of_its_own_has_no_entries_of_other_platforms(tmp_path: Path) -> None:
     shared = "access: {owners: &o ['telegram:123', 'slack:U11111', 'work:U22222'], admins: *o}\n"
-    tokens = {"bot_token": "xoxb-1", "app_token": "xapp-1"}
-    text = with_account(f"config_version: 1\n{shared}", "c.yaml", "work", {"platform": "slack", **tokens})
-    tokens = {"bot_token": "xoxb-2", "app_token": "xapp-2"}
-    text = with_account(text, "c.yaml", "team", {"platform": "slack", **tokens})
-    text = with_owner(text, "c.yaml", "team", "slack", "U12345")
+    draft = ConfigDraft(f"config_version: 1\n{shared}", "config.yaml")
+    apply_change(connect("work", "slack", bot_token="xoxb-1", app_token="xapp-1"), draft)
+    apply_change(connect("team", "slack", "U12345", bot_token="xoxb-2", app_token="xapp-2"), draft)
     path = tmp_path / "config.yaml"
-    path.write_text(text)
-    config = load_file(path, {}, tmp_path).config
+    path.write_text(draft.text)
+    config = load_file(path, draft.secrets, tmp_path).config
     owners = config.channels["team"].access.owners or ()
     assert list(map(str, owners)) == ["slack:U11111", "team:U12345"]
     assert len(config.access.owners) == 3
@@ -161,7 +177,8 @@ def test_line_endings_and_a_byte_order_mark_stay(tmp_path: Path, mark: bytes) ->
     path = tmp_path / "config.yaml"
     before = mark + "config_version: 1\r\n\r\n# für uns\r\nserver:\r\n  port: 0\r\n".encode()
     path.write_bytes(before)
-    save(path, with_model(with_person(load(path)), "c.yaml", {"name": "m"}))
+    model = ConnectModel(name="m", model="m", base_url="http://127.0.0.1:9")
+    save(path, changed(with_person(load(path)), model))
     after = path.read_bytes()
     assert after.startswith(before) and len(after) > len(before)
     assert after.count(b"\n") == after.count(b"\r\n")
@@ -182,7 +199,10 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         save(tmp_path / "none" / "config.yaml", "a: 1\n")
 
 
-SOURCE = {"type": "github", "secrets": "$$a"}
+SOURCE = {"type": "github", "secrets": "$EVENTS_CI_SECRET"}
+CHANGE = AddEventSource.model_validate(
+    {"name": "ci", "type": "github", "secret": "a", "account": "telegram", "chat": "-1001", "private": True}
+)
 ROUTE = {"source": "ci", "account": "telegram", "chat": "-1001", "private": True}
 
 
@@ -204,8 +224,8 @@ ROUTE = {"source": "ci", "account": "telegram", "chat": "-1001", "private": True
     ],
 )
 def test_an_event_source_and_its_route(text: str) -> None:
-    before, changed = yaml.safe_load(text), with_event_source(text, "config.yaml", "ci", SOURCE, ROUTE)
-    after = yaml.safe_load(changed)
+    before, written = yaml.safe_load(text), changed(text, CHANGE)
+    after = yaml.safe_load(written)
     assert after["events"]["sources"].pop("ci") == SOURCE
     assert after["events"]["routes"].pop() == ROUTE
     events = before.pop("events", None) or {}
@@ -216,11 +236,11 @@ def test_an_event_source_and_its_route(text: str) -> None:
     } == events
     assert after == before
     for comment in ("# of us", "# the rest", "# between"):
-        assert (comment in text) == (comment in changed)
+        assert (comment in text) == (comment in written)
 
 
 def test_an_event_source_that_is_there_is_not_written_over() -> None:
-    text = with_event_source("config_version: 1\n", "config.yaml", "ci", SOURCE, ROUTE)
+    text = changed("config_version: 1\n", CHANGE)
     assert "\n  sources:\n    ci: {type" in text
     with pytest.raises(ConfigErrors, match=r"events\.sources\.ci already exists"):
-        with_event_source(text, "config.yaml", "ci", SOURCE, ROUTE)
+        changed(text, CHANGE)
