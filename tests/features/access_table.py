@@ -72,7 +72,6 @@ SERVICE = {
     GET /api/schedules/calendar
     GET /api/turns
     GET /api/usage
-    GET /api/usage/days
     GET /api/usage/breakdown
 """,
     Access.OWN: """

@@ -262,7 +262,7 @@ async def test_schedules_and_tokens_are_ones_own(tmp_path: Path) -> None:
         for method, path in (("GET", ""), ("GET", "/runs"), ("POST", "/pause"), ("DELETE", "")):
             assert (await ben.request(method, f"/api/schedules/{one}{path}")).status_code == 404
         assert (await ann.post(f"/api/schedules/{one}/pause")).status_code == 200
-        for path in ("/api/usage", "/api/usage/days"):
+        for path in ("/api/usage", "/api/usage/breakdown"):
             assert (await ann.get(path)).status_code == 200
             assert (await ann.get(path, params={"person": ANNS})).status_code == 200
             assert (await ann.get(path, params={"person": BENS})).status_code == 404

@@ -74,7 +74,7 @@ PAGE = {
         "/api/turns?conversation={bens}",
         "/api/memory?scope=person:tg:telegram:8",
     ),
-    Permission.USAGE: ("/api/usage/days?person=telegram:8",),
+    Permission.USAGE: ("/api/usage/breakdown?person=telegram:8",),
     Permission.DIGESTS: ("/api/schedules/{schedule}", "/api/schedules/{schedule}/runs"),
 }
 """What one who may not see it is told does not exist."""

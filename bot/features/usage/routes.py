@@ -13,7 +13,6 @@ from fastapi import APIRouter, Path, Query, Response
 
 from bot.access import Permission, Role
 from bot.features.usage.usage_store import (
-    DayTotals,
     PersonTotals,
     UsageKey,
     UsageShare,
@@ -21,7 +20,6 @@ from bot.features.usage.usage_store import (
     list_person_usage,
     load_person_usage,
     sum_usage,
-    sum_usage_by_day,
 )
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
@@ -65,20 +63,6 @@ async def get_usage(
     next_cursor = found[-1].person if len(found) == limit else None
     total = await services.db.transact(sum_usage, begin, accounts=accounts)
     return _present_usage(services, by, begin, total, found, next_cursor=next_cursor)
-
-
-@router.get("/days")
-@open_to(Role.MEMBER)
-async def get_usage_by_day(
-    services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
-) -> schemas.DaysUsage:
-    """Return the tokens used per day in recent days, by everyone or by one person; members see only their own
-    usage, admins that of their accounts.
-    """
-    begin, person = period_start(services, days), _person_filter(services, by, person)
-    accounts = _visible_accounts(services, by, person)
-    found = await services.db.transact(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
-    return schemas.DaysUsage(since=begin, days=[_present_day(one) for one in found])
 
 
 @router.get("/breakdown", response_model=schemas.UsageBreakdown)
@@ -141,10 +125,6 @@ async def read_conversation_usage(
     return schemas.UsageTotals.model_validate(
         await services.db.transact(sum_usage, period_start(services, days), conversation=of.id)
     )
-
-
-def _present_day(of: DayTotals) -> schemas.DayUsage:
-    return schemas.DayUsage(day=(EPOCH + timedelta(days=of.day)).isoformat(), **asdict(of.spending))
 
 
 def _person_filter(services: ApiServices, by: Principal, person: str) -> str:

@@ -22,14 +22,6 @@ class PersonTotals:
     spending: UsageSum
 
 
-@dataclass(frozen=True, slots=True)
-class DayTotals:
-    """The token usage of a day; `day` is the number of days since 1970."""
-
-    day: int
-    spending: UsageSum
-
-
 COST_DIGITS = 9
 USAGE_SUMS = (
     "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
@@ -43,15 +35,6 @@ USAGE_OF_ALL = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}")
 USAGE_OF_PERSON = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE person = :person AND {HAS_USAGE}")
 USAGE_OF_CONVERSATION = sql(
     f"SELECT {USAGE_SUMS} FROM turns WHERE conversation_id = :conversation AND {HAS_USAGE}"
-)
-# Sum the tokens by day. Both databases divide whole seconds alike.
-USAGE_BY_DAY = sql(
-    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}
-    GROUP BY 1 ORDER BY 1"""
-)
-USAGE_OF_PERSON_BY_DAY = sql(
-    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns
-    WHERE person = :person AND {HAS_USAGE} GROUP BY 1 ORDER BY 1"""
 )
 # Sum the tokens by person. The person is an expression, since SQLite would otherwise scan the whole
 # history in their order instead of using the index on time.
@@ -85,6 +68,7 @@ class UsageKey(StrEnum):
 _COUNTS = "input_tokens, {0}.output_tokens, {0}.total_tokens, {0}.cached_tokens, {0}.cost, t.currency"
 _SPENT = """FROM turns t JOIN conversations c ON c.id = t.conversation_id {} WHERE t.total_tokens > 0
 AND t.created_at >= :since AND (CAST(:person AS TEXT) = '' OR t.person = :person)"""
+# Both databases divide whole seconds alike.
 _KEYS: Mapping[UsageKey, str] = MappingProxyType(
     {
         UsageKey.DAY: "CAST(t.created_at + :ahead AS BIGINT) / 86400",
@@ -153,8 +137,8 @@ ON_SOME_ACCOUNTS: Mapping[Statement, Statement] = MappingProxyType(
     {
         one: _restricted(one)
         for one in (
-            *(USAGE_OF_ALL, USAGE_OF_PERSON, USAGE_OF_CONVERSATION, USAGE_BY_DAY),
-            *(USAGE_OF_PERSON_BY_DAY, USAGE_BY_PERSON, TOP_USAGE),
+            *(USAGE_OF_ALL, USAGE_OF_PERSON, USAGE_OF_CONVERSATION),
+            *(USAGE_BY_PERSON, TOP_USAGE),
         )
     }
 )
@@ -191,24 +175,6 @@ def load_person_usage(
     """Return a person's usage since a time, on the accounts."""
     spent = sum_usage(connection, since, person, None, accounts)
     return PersonTotals(person, load_person_names(connection, [person]).get(person, ""), spent)
-
-
-def sum_usage_by_day(
-    connection: Connection,
-    since: float,
-    ahead: float,
-    person: str | None = None,
-    accounts: Accounts = None,
-) -> list[DayTotals]:
-    """Return the usage per day since a time, of a person or of everyone, on the accounts; days start at
-    midnight in a zone `ahead` seconds ahead of UTC.
-    """
-    given: dict[str, Any] = {"since": since, "ahead": ahead}
-    if person is None:
-        found = _query(connection, USAGE_BY_DAY, accounts, **given).all()
-    else:
-        found = _query(connection, USAGE_OF_PERSON_BY_DAY, accounts, **given, person=person).all()
-    return [DayTotals(int(row.day), _spending(row)) for row in found]
 
 
 def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:

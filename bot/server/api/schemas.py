@@ -196,19 +196,6 @@ class UsageBreakdown(ApiModel):
     rows: list[UsageRow]
 
 
-class DayUsage(UsageTotals):
-    """Tokens used on a day (`2026-03-01`)."""
-
-    day: str
-
-
-class DaysUsage(ApiModel):
-    """Tokens used by turns accepted since `since`, by day. Days without usage are omitted."""
-
-    since: float
-    days: list[DayUsage]
-
-
 class ToolCallEntry(ApiModel):
     """A step: a tool call with shortened arguments and result, or a todo. `state` is active until there is a
     result; `seconds` is the duration, or None if it was not measured. `title` is the text of a todo or a

@@ -102,19 +102,21 @@ async def test_people_come_in_pages(tmp_path: Path) -> None:
 
 async def test_days_of_everybody_and_of_one_person(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        assert (await asked(service, "/api/usage/days"))["days"] == []
+        assert (await asked(service, "/api/usage/breakdown"))["rows"] == []
         conversation = await service.open()
         await spends(service, conversation, 10)
         await spends(service, conversation, 300, "telegram:7")
         now = service.service.clock.now()
-        found = await asked(service, "/api/usage/days", days=7)
+        found = await asked(service, "/api/usage/breakdown", days=7)
         assert found["since"] == pytest.approx(now - 7 * 86400, abs=60)
         counted = sums(2, 310).keys() - {"currency"}
-        total = {name: sum(day[name] for day in found["days"]) for name in counted}
+        total = {name: sum(day[name] for day in found["rows"]) for name in counted}
         assert total | {"currency": ""} == sums(2, 310)
-        assert found["days"][-1]["day"] == datetime.fromtimestamp(now, UTC).date().isoformat()
-        mine = await asked(service, "/api/usage/days", person="telegram:7", ahead=-720)
-        assert [{**day, "day": ""} for day in mine["days"]] == [{**sums(1, 300), "day": ""}]
+        assert found["rows"][-1]["name"] == datetime.fromtimestamp(now, UTC).date().isoformat()
+        mine = await asked(service, "/api/usage/breakdown", person="telegram:7", ahead=-720)
+        assert [{**day, "key": "", "name": ""} for day in mine["rows"]] == [
+            {**sums(1, 300), "key": "", "name": ""}
+        ]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +125,8 @@ async def test_days_of_everybody_and_of_one_person(tmp_path: Path) -> None:
         ("/api/usage?days=0", 422),
         ("/api/usage?days=367", 422),
         ("/api/usage?limit=0", 422),
-        ("/api/usage/days?days=0", 422),
-        ("/api/usage/days?ahead=901", 422),
+        ("/api/usage/breakdown?days=0", 422),
+        ("/api/usage/breakdown?ahead=901", 422),
         (f"/api/usage?person={'x' * 257}", 422),
         ("/api/conversations/99/usage", 404),
         ("/api/conversations/1/usage?days=soon", 422),

@@ -10,14 +10,14 @@ import pytest
 from bot.domain import ChatKind, Part, PartKind, Sender
 from bot.features.usage import usage_store as usage
 from bot.features.usage.usage_store import (
-    DayTotals,
     PersonTotals,
+    UsageKey,
+    break_down_usage,
     list_person_usage,
     list_top_usage,
     load_last_usage,
     load_person_usage,
     sum_usage,
-    sum_usage_by_day,
 )
 from bot.store import Database
 from bot.store.admission_types import Verdict
@@ -70,7 +70,7 @@ async def test_cached_tokens_and_costs_are_summed(db: Database) -> None:
     assert await db.transact(load_last_usage, conversation) == spent
     assert await db.transact(sum_usage, 0.0) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
     assert await db.transact(sum_usage, 0.0, person=ANNS) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
-    [day] = await db.transact(sum_usage_by_day, 0.0, 0.0)
+    [day] = await db.transact(break_down_usage, UsageKey.DAY, 0.0, 0.0)
     assert (day.spending.cached_tokens, day.spending.cost) == (160, 0.75)
 
 
@@ -237,8 +237,7 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
         (usage.USAGE_BY_PERSON, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
         (usage.TOP_USAGE, {"limit": 10}, "COVERING INDEX turns_spent"),
         (NEWEST_SENDER, {"person": ANNS, **sender_patterns(ANNS)}, "INDEX turns_of_person"),
-        (usage.USAGE_BY_DAY, {"ahead": 0.0}, "COVERING INDEX turns_spent"),
-        (usage.USAGE_OF_PERSON_BY_DAY, {"ahead": 0.0, "person": ANNS}, "INDEX turns_of_person"),
+        (usage.BREAKDOWNS[UsageKey.DAY], {"ahead": 0.0, "person": ""}, "INDEX turns_spent"),
     ],
 )
 async def test_no_sum_reads_every_turn(
@@ -263,20 +262,25 @@ async def test_days_as_the_clocks_of_a_place_show_them(db: Database) -> None:
     await answered(db, 100, now=20 * day + 5)
     await answered(db, 200, now=21 * day - 5, chat="c2")
     await answered(db, 30, now=21 * day + 5, sender=BEN, chat="c3")
-    assert await db.transact(sum_usage_by_day, 0.0, 0.0) == [
-        DayTotals(20, sums(2, 300)),
-        DayTotals(21, sums(1, 30)),
+
+    async def days(since: float, ahead: float, person: str = "") -> list[tuple[str, UsageSum]]:
+        found = await db.transact(break_down_usage, UsageKey.DAY, since, ahead, person)
+        return [(one.key, one.spending) for one in found]
+
+    assert await days(0.0, 0.0) == [
+        ("20", sums(2, 300)),
+        ("21", sums(1, 30)),
     ]
-    assert await db.transact(sum_usage_by_day, 0.0, 3600.0) == [
-        DayTotals(20, sums(1, 100)),
-        DayTotals(21, sums(2, 230)),
+    assert await days(0.0, 3600.0) == [
+        ("20", sums(1, 100)),
+        ("21", sums(2, 230)),
     ]
-    assert await db.transact(sum_usage_by_day, 0.0, -3600.0) == [
-        DayTotals(19, sums(1, 100)),
-        DayTotals(20, sums(2, 230)),
+    assert await days(0.0, -3600.0) == [
+        ("19", sums(1, 100)),
+        ("20", sums(2, 230)),
     ]
-    assert await db.transact(sum_usage_by_day, 0.0, 0.0, BENS) == [DayTotals(21, sums(1, 30))]
-    assert await db.transact(sum_usage_by_day, 20 * day + 6, 0.0) == [
-        DayTotals(20, sums(1, 200)),
-        DayTotals(21, sums(1, 30)),
+    assert await days(0.0, 0.0, BENS) == [("21", sums(1, 30))]
+    assert await days(20 * day + 6, 0.0) == [
+        ("20", sums(1, 200)),
+        ("21", sums(1, 30)),
     ]

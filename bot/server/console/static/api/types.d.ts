@@ -574,38 +574,6 @@ export interface components {
             variable: string;
         };
         /**
-         * DayUsage
-         * @description Tokens used on a day (`2026-03-01`).
-         */
-        DayUsage: {
-            /** Input Tokens */
-            input_tokens: number;
-            /** Output Tokens */
-            output_tokens: number;
-            /** Total Tokens */
-            total_tokens: number;
-            /** Cached Tokens */
-            cached_tokens: number;
-            /** Cost */
-            cost: number;
-            /** Currency */
-            currency: string;
-            /** Turns */
-            turns: number;
-            /** Day */
-            day: string;
-        };
-        /**
-         * DaysUsage
-         * @description Tokens used by turns accepted since `since`, by day. Days without usage are omitted.
-         */
-        DaysUsage: {
-            /** Since */
-            since: number;
-            /** Days */
-            days: components["schemas"]["DayUsage"][];
-        };
-        /**
          * DocumentationHit
          * @description A section of the documentation; `page` is as in `#/docs/PAGE`, `heading` is "" at its start.
          */
@@ -2175,8 +2143,6 @@ export type ConversationChoice = components['schemas']['ConversationChoice'];
 export type ConversationInfo = components['schemas']['ConversationInfo'];
 export type Conversations = components['schemas']['Conversations'];
 export type CredentialState = components['schemas']['CredentialState'];
-export type DayUsage = components['schemas']['DayUsage'];
-export type DaysUsage = components['schemas']['DaysUsage'];
 export type DocumentationHit = components['schemas']['DocumentationHit'];
 export type DocumentationHits = components['schemas']['DocumentationHits'];
 export type DocumentationPage = components['schemas']['DocumentationPage'];
