@@ -195,8 +195,8 @@ class Chat extends Element {
       @dragover=${this.drag} @dragleave=${this.leave} @drop=${this.drop}>
       ${this.note()}
       ${isEmpty ? html`<div class="welcome-scroll">${welcomeView(take)}</div>` : nothing}
-      <roe-transcript .talk=${talk} ?hidden=${isEmpty}></roe-transcript>
-      ${followUpsView(talk, this.followUps, { load: (turn) => this.suggest(turn), take })}
+      <roe-transcript .talk=${talk} ?hidden=${isEmpty}
+        .ending=${followUpsView(talk, this.followUps, { load: (turn) => this.suggest(turn), take })}></roe-transcript>
       ${talk.writable
         ? html`<roe-composer .talk=${talk} .busy=${talk.busy} @sent=${() => this.transcript.follow(true)} @stop=${this.stop} @edit-last=${this.editLast}></roe-composer>`
         : html`<p class="read-only quiet">${t("chat.readOnly")}</p>`}

@@ -15,12 +15,14 @@ const NEAR_BEGINNING = 400;
 const ANNOUNCED = 400;
 
 class Transcript extends Element {
-  static properties = { talk: { attribute: false }, away: { state: true }, said: { state: true } };
+  static properties = { talk: { attribute: false }, ending: { attribute: false }, away: { state: true }, said: { state: true } };
 
   constructor() {
     super();
     /** @type {import("./conversation.js").Conversation | null} */
     this.talk = null;
+    /** What stands below the last turn. @type {unknown} */
+    this.ending = nothing;
     /** True while the reader has scrolled up. */
     this.away = false;
     /** What screen readers announce. */
@@ -138,6 +140,7 @@ class Transcript extends Element {
               .editable=${turn.id === editable} .edited=${edited.has(turn.id)}></roe-turn>`)}
             ${repeat(talk?.pending || [], (message) => message.event_id, (message) => html`<div class="turn" role="listitem">${messageView(message, { pending: true })}</div>`)}
           </div>
+          ${this.ending}
         </div>
       </div>
       <button class="button icon down" id="down" type="button" ?hidden=${!this.away} aria-label=${t("chat.toLatest")} title=${t("chat.toLatest")}
