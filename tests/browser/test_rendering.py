@@ -200,7 +200,7 @@ async def test_the_frame_for_diagrams_reaches_nothing(tmp_path: Path) -> None:
         assert rules["default-src"] == "'none'"
         assert rules["script-src"] == rules["frame-ancestors"] == "'self'"
         assert set(rules) & {"connect-src", "img-src", "font-src", "frame-src", "worker-src"} == set()
-        assert rules["sandbox"] == "allow-scripts allow-same-origin"
+        assert rules["sandbox"] == "allow-scripts"
         page = await service.http.get("/")
         assert "frame-src 'self'; " in page.headers["content-security-policy"]
         assert (await service.http.get("/diagram", headers={"authorization": ""})).status_code == 401

@@ -46,8 +46,9 @@ FILES_PER_FORM = 10
 SIGN_IN_PATHS = ("/api/mcp/sign-in/start", "/api/mcp/sign-in/callback")
 """Pages that a person's browser opens to sign in to an MCP server; a secret in the query identifies them."""
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS})
+STATIC_FOLDER = "/static/"
 # Such a request also has its own content type.
-OPEN_FOLDERS = ("/static/", *SIGNED_FOLDERS)
+OPEN_FOLDERS = (STATIC_FOLDER, *SIGNED_FOLDERS)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " font-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
@@ -131,9 +132,14 @@ def guard_requests(
     return HttpGuard(app, checks, response_headers=HEADERS)
 
 
-async def _check_origin(_scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
-    """Reject pages whose origin differs from the requested host."""
+async def _check_origin(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
+    """Reject pages whose origin differs from the requested host.
+
+    The frame that draws diagrams has an opaque origin, and loads only static files, which are open to everybody.
+    """
     origin = headers.get("origin")
+    if origin == "null" and scope["path"].startswith(STATIC_FOLDER):
+        return None
     if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
         return None
     return RequestRefusal(403, "Requests from this origin are not allowed.")

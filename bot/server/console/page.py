@@ -27,11 +27,12 @@ _DIAGRAM_HEADERS = {
     **_NO_STORE,
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; form-action 'none';"
-        " base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-same-origin"
+        " base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts"
     ),
     "x-frame-options": "SAMEORIGIN",
 }
-"""Headers of the frame that draws diagrams: its scripts are our files, and it reaches nothing."""
+"""Headers of the frame that draws diagrams: its origin is opaque, its scripts are our files, and it reaches
+nothing."""
 _TEMPLATES = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=select_autoescape(default=True),

@@ -95,6 +95,14 @@ async def test_a_foreign_origin_is_refused(client: httpx.AsyncClient, origin: st
         assert answer.status_code == 403, origin
 
 
+async def test_an_opaque_origin_gets_static_files_only(client: httpx.AsyncClient) -> None:
+    path = "/static/app/main.js"
+    assert (await client.get(path, headers={"origin": "null"})).status_code != 403
+    assert (await client.get(path, headers={"origin": "http://evil.example"})).status_code == 403
+    for other in ("/api/turns", "/diagram", "/"):
+        assert (await client.get(other, headers={"origin": "null"})).status_code == 403
+
+
 async def test_the_own_origin_is_served(client: httpx.AsyncClient) -> None:
     answer = await client.post("/api/turns", json={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
     assert answer.status_code == 200

@@ -6,7 +6,7 @@ import { t } from "../texts/texts.js";
 import { attempt, confirmDialog } from "../ui/dialog.js";
 import { time } from "../ui/format.js";
 import { menuButton } from "../ui/menu.js";
-import { copyId, named, nameOf } from "../ui/names.js";
+import { accountName, copyId, named, nameOf } from "../ui/names.js";
 import "./texts.js";
 
 export const ROLES = ["member", "admin", "owner", "blocked"];
@@ -29,9 +29,9 @@ export function requestList(requests, decided) {
   return html`<ul class="things" aria-label=${t("people.requests")}>
     ${requests.map((one) => {
       const name = nameOf(one.name, one.person);
-      return html`<li class="thing"><div class="grow">${named(one.name, html`${one.account} · ${t("people.expires")} ${time(one.expires_at)}`, one.person)}</div>
+      return html`<li class="thing"><div class="grow">${named(one.name, html`${accountName(one.account)} · ${t("people.expires")} ${time(one.expires_at)}`, one.person)}</div>
         <div class="row">
-          <button class="button primary tiny" aria-label=${t("people.allowName", { name })} @click=${() => allow(one, "member", decided)}>${t("people.allow")}</button>
+          <button class="button tiny" aria-label=${t("people.allowName", { name })} @click=${() => allow(one, "member", decided)}>${t("people.allow")}</button>
           <button class="button tiny" aria-label=${t("people.dismissName", { name })} @click=${() => dismiss(one, decided)}>${t("people.dismiss")}</button>
           ${menuButton(t("app.more"), "ellipsis", () => [
             ...["admin", "owner"].map((role) => ({ text: t("people.allowAs", { role: t(`role.${role}`) }), icon: "shield", run: () => allow(one, role, decided) })),

@@ -98,7 +98,7 @@ class Models extends Page {
       name: model.display_name,
       badges: html`${model.default ? badge(t("models.default"), "good") : nothing}${toy ? badge(t("models.toy"), "warn") : nothing}`,
       lines: [
-        html`<span class="mono">${model.model || model.name}</span> · ${source(model.source)}`,
+        html`<span class="mono">${model.model || model.name}</span>${model.source === "config" ? nothing : html` · ${source(model.source)}`}`,
         this.facts(model, stored),
         model.note,
         test && html`<span role="status" class=${test.busy ? "" : test.ok ? "accepted" : "problem"}>
@@ -113,6 +113,8 @@ class Models extends Page {
   }
 
   view({ models, reason, settings }) {
+    // A configured model is the default by its place; that of a found one needs a reason.
+    const isFound = models.some((one) => one.default && one.source !== "config");
     if (this.rest === "connect" && settings) {
       return connectModel(settings, async () => {
         go("#/models");
@@ -122,14 +124,14 @@ class Models extends Page {
     return html`${intro(isAdmin ? t("models.introAdmin") : t("models.intro"), "howto/choose-a-model")}
       ${fileProblems(settings)}
       ${entries(t("page.models"), models.map((model) => this.row(model, settings)), t("models.none"))}
-      ${reason ? html`<p class="quiet small">${t("models.why", { reason })}</p>` : nothing}`;
+      ${isFound && reason ? html`<p class="quiet small">${t("models.why", { reason })}</p>` : nothing}`;
   }
 }
 
 /** Where a model comes from, in words. */
 function source(name) {
   if (name.startsWith("env:")) return t("models.fromVariable", { variable: name.slice(4) });
-  return { config: t("models.fromConfig"), ollama: "Ollama", local: t("models.fromLocal"), guide: t("models.fromGuide") }[name] || name;
+  return { ollama: "Ollama", local: t("models.fromLocal"), guide: t("models.fromGuide") }[name] || name;
 }
 
 customElements.define("roe-models", Models);

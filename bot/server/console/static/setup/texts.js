@@ -35,7 +35,6 @@ export const texts = sideBySide({
   "models.none": ["No models are available yet.", "还没有可用的模型。"],
   "models.default": ["Default", "默认"],
   "models.toy": ["Toy, invents answers", "玩具模型，会编造回答"],
-  "models.fromConfig": ["from the configuration file", "来自配置文件"],
   "models.fromVariable": ["from {variable}", "来自 {variable}"],
   "models.fromLocal": ["on this machine", "在本机运行"],
   "models.fromGuide": ["built in, quotes the documentation", "内置，引用文档"],

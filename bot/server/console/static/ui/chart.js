@@ -32,10 +32,10 @@ export function barChart({ label, series, bars, format, heading = "" }) {
   const ends = bars.length > 2 ? [bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)] : bars;
   return html`<figure class="chart-box">
     <div class="chart-area"><div class="ticks" aria-hidden="true">${ticks}</div>
-      <svg class="chart" role="img" aria-label=${label} viewBox="0 0 ${Math.max(bars.length, 1)} 100" preserveAspectRatio="none">${bars.map(bar)}</svg></div>
-    <div class="chart-ends" aria-hidden="true">${ends.map(({ name }) => html`<span>${name}</span>`)}</div>
+      <svg class="chart" role="img" aria-label=${label} viewBox="0 0 ${Math.max(bars.length, 1)} 100" preserveAspectRatio="none">${bars.map(bar)}</svg>
+      <div class="chart-ends" aria-hidden="true">${ends.map(({ name }) => html`<span>${name}</span>`)}</div></div>
     ${series.length > 1 ? html`<ul class="legend">${series.map((name, at) => html`<li><span class="swatch series-${at % 6}"></span><span class="words">${name}</span></li>`)}</ul>` : nothing}
-    <details><summary class="small">${t("chart.table")}</summary><div class="scrolls" tabindex="0" role="region" aria-label=${label}>
+    <details><summary class="small fold">${t("chart.table")}</summary><div class="scrolls" tabindex="0" role="region" aria-label=${label}>
       <table class="figures"><thead><tr><th scope="col">${heading}</th>${series.map((name) => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
         <tbody>${bars.filter(({ values }) => values.some(Boolean)).reverse().map(({ name, values }) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td class="number">${format(value)}</td>`)}</tr>`)}</tbody></table></div></details>
   </figure>`;

@@ -11,18 +11,21 @@ import { initials } from "./format.js";
 /** The name of a platform, for people. */
 export const platformName = (name) => current.platforms[name] || (name && name[0].toUpperCase() + name.slice(1));
 
+/** The name of an account: that of its platform if it has the same. */
+export const accountName = (name) => current.platforms[name] || name;
+
 /** The name of a person or group whose id is `platform:id`; without one, their platform. */
 export const nameOf = (name, id = "") => name || (id ? t("names.unknown", { platform: platformName(id.split(":")[0]) }) : t("app.none"));
 
 /** A person or chat: initials, name, and a line below. @param {string} name @param {unknown} below */
 export function named(name, below = nothing, id = "") {
   const shown = nameOf(name, id);
-  return html`<span class="named"><span class="avatar" aria-hidden="true">${initials(shown)}</span><span class="grow"><span class="cut as-block" title=${shown}>${shown}</span>
+  return html`<span class="named"><span class="avatar" aria-hidden="true">${initials(shown)}</span><span class="grow"><span class="cut as-block" dir="auto" title=${shown}>${shown}</span>
     ${below === nothing || !below ? nothing : html`<span class="quiet small as-block words">${below}</span>`}</span></span>`;
 }
 
 /** A name on one line; the whole one is on hover. */
-export const cut = (text) => (text ? html`<span class="cut as-block" title=${text}>${text}</span>` : nothing);
+export const cut = (text) => (text ? html`<span class="cut as-block" dir="auto" title=${text}>${text}</span>` : nothing);
 
 /** Menu item that copies an id. */
 export const copyId = (id) => ({ text: t("app.copyId"), icon: "copy", run: () => copyText(String(id)) });

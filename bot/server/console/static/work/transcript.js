@@ -32,7 +32,7 @@ function part(turn, one, changed) {
 function steps(turn) {
   if (!turn.steps.length) return nothing;
   const code = (text) => (text ? html`<pre class="code" tabindex="0">${text}</pre>` : nothing);
-  return html`<details class="tool-steps"><summary class="small">${t("turn.steps", { count: turn.steps.length })}</summary>
+  return html`<details class="tool-steps"><summary class="small fold">${t("turn.steps", { count: turn.steps.length })}</summary>
     ${turn.steps.map((step) => html`<div class="tool-step"><p class="row"><span class="mono">${step.tool || step.title}</span>
       ${step.state in STEP ? html`<span class="badge ${STEP[step.state]}">${t(`span.${step.state}`)}</span>` : nothing}<span class="quiet small">${duration(step.seconds)}</span></p>
       ${code(step.arguments)}${code(step.result)}</div>`)}</details>`;
