@@ -135,7 +135,7 @@ def guard_requests(
 async def _check_origin(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
     """Reject pages whose origin differs from the requested host.
 
-    The frame that draws diagrams has an opaque origin, and loads only static files, which are open to everybody.
+    The frame that draws diagrams has an opaque origin and loads only static files, which are public.
     """
     origin = headers.get("origin")
     if origin == "null" and scope["path"].startswith(STATIC_FOLDER):

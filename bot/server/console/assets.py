@@ -77,7 +77,7 @@ class _BuildFiles(_Files):
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
         response.headers["cache-control"] = _FOREVER
-        # The frame that draws diagrams loads its scripts from an opaque origin; they are the same for everybody.
+        # The frame that draws diagrams loads its scripts from an opaque origin; they are public.
         response.headers["access-control-allow-origin"] = "*"
         return response
 
