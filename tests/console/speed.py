@@ -1,4 +1,8 @@
-"""How fast the console is: `python -m tests.console.speed [SECONDS]` prints figures beside their limits."""
+"""How fast the console is: figures beside their limits.
+
+Run `python -m tests.console.speed [SECONDS [MINUTES]]`: how long an answer streams, and for how many minutes
+the memory is watched while answers stream one after the other.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from bot.store.connection import Connection, encode_address
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.browser.tab import sign_in
 from tests.console.__main__ import START
-from tests.console.rig import insert, make_messages, make_parts
+from tests.console.rig import fill, insert, make_messages, make_parts
 from tests.platforms.web.serving import MODELS, World, world
 
 MESSAGES, TOKENS_PER_SECOND = 1_000, 100
@@ -34,6 +38,16 @@ WATCH = """() => {
   };
   requestAnimationFrame(next);
 }"""
+
+FILTER = """name => new Promise((done) => {
+  const link = [...document.querySelectorAll('.tabs a')].find((one) => one.textContent.trim() === name);
+  const first = () => document.querySelector('tbody')?.textContent;
+  const before = first(), began = performance.now();
+  const look = () => (first() !== before && !document.querySelector('[aria-busy=true]')
+    ? done(performance.now() - began) : requestAnimationFrame(look));
+  link.click();
+  requestAnimationFrame(look);
+})"""
 
 
 def _fill(connection: Connection, now: float) -> None:
@@ -135,6 +149,40 @@ async def _stream(browser: Browser, service: World, seconds: int) -> None:
     await context.close()
 
 
+async def _filter(browser: Browser, service: World) -> None:
+    """Print how long the list of 5,000 turns takes to show others, from the click."""
+    context = await browser.new_context()
+    await sign_in(context, service.url, service.token)
+    page = await context.new_page()
+    await page.goto(f"{service.url}{START}#/turns")
+    await page.locator(".row-link").first.wait_for()
+    took = [await page.evaluate(FILTER, name) for name in ("Failed", "All") * 3]
+    _show("filters 5,000 turns, ms", max(took[1:]), 100)
+    await context.close()
+
+
+async def _watch_memory(browser: Browser, service: World, minutes: int) -> None:
+    """Print what the page holds after a minute of streaming, and how much more after all of them."""
+    context = await browser.new_context()
+    await sign_in(context, service.url, service.token)
+    page = await context.new_page()
+    await page.goto(f"{service.url}{START}?c={LONG}")
+    await page.locator(".turn").last.wait_for()
+    cdp = await context.new_cdp_session(page)
+    held = []
+    for minute in range(minutes):
+        tokens = 55 * TOKENS_PER_SECOND + minute
+        await page.fill("#text", f"[tokens={tokens}] [every={1 / TOKENS_PER_SECOND}] hello")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".turn").last).to_contain_text(f"word{tokens}", timeout=300_000)
+        await cdp.send("HeapProfiler.collectGarbage")
+        usage = await cdp.send("Runtime.getHeapUsage")
+        held.append(usage["usedSize"] / 1e6)
+        _show(f"memory after {minute + 1} min, MB", held[-1], 0)
+    _show("memory per minute, MB", (held[-1] - held[0]) / max(1, minutes - 1), 0)
+    await context.close()
+
+
 async def _scroll_to_all(page: Page) -> None:
     """Load all earlier messages, as someone who scrolls up does."""
     for _ in range(MESSAGES // 50):
@@ -150,7 +198,7 @@ def _show(what: str, value: float, limit: float) -> None:
     print(f"{what:36} {value:10.2f}   {told}  {'MISSED' if limit and value > limit else ''}", flush=True)
 
 
-async def main(seconds: int) -> None:
+async def main(seconds: int, minutes: int) -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         async with (
@@ -158,11 +206,15 @@ async def main(seconds: int) -> None:
             async_playwright() as playwright,
         ):
             await service.service.db.transact(_fill, time.time())
+            await service.service.db.transact(fill, time.time())
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             await _first_view(browser, service)
+            await _filter(browser, service)
             await _stream(browser, service, seconds)
+            await _watch_memory(browser, service, minutes)
             await browser.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 60))
+    given = [int(one) for one in sys.argv[1:]]
+    asyncio.run(main(*(given + [60, 0][len(given) :])))
