@@ -195,9 +195,10 @@ async def test_a_conversation_is_followed_and_exported(browser: Browser, tmp_pat
             await tab.page.get_by_role("table").get_by_role("link").click()
             items = tab.page.get_by_role("list", name="Transcript").locator("> li")
             await expect(items).to_have_count(1)
-            await service.say(conversation, "second")
+            await service.say(conversation, "second\n\n```mermaid\nflowchart LR\n A --> B\n```")
             await expect(items).to_have_count(2)
             await expect(items.last).to_contain_text("second")
+            await expect(items.last.locator(".drawing img")).to_be_visible()
             async with tab.page.expect_download() as download:
                 await menu(tab, "Export as Markdown")
             assert "second" in Path(await (await download.value).path()).read_text()

@@ -124,7 +124,7 @@ class Palette extends Element {
       group = entry.group;
       return html`${head}<div class="found" id="entry-${place}" role="option" aria-selected=${place === this.selected}
         @mousemove=${() => (this.selected = place)} @click=${() => this.pick(entry)}>
-        ${icon(entry.icon)}<span class="grow"><span class="cut">${marked(entry.text, typed)}</span>
+        ${icon(entry.icon)}<span class="grow"><span class="words">${marked(entry.text, typed)}</span>
         ${entry.excerpt ? html`<small class="quiet">${marked(entry.excerpt, typed)}</small>` : nothing}</span>
         ${entry.at ? html`<small class="quiet">${time(entry.at)}</small>` : nothing}</div>`;
     };

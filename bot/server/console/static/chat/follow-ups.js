@@ -8,7 +8,9 @@ import { icon } from "../ui/icon.js";
 /** Return suggestions after a turn. */
 export async function loadFollowUps(turn, model) {
   const path = `/api/threads/${encodeURIComponent(turn.thread_id)}/suggestions`;
-  const { suggestions } = await post(path, { n: 3, ...(model ? { model_name: model } : {}) });
+  // A thread that was deleted meanwhile has none.
+  const none = (error) => (error.status === 404 ? { suggestions: [] } : Promise.reject(error));
+  const { suggestions } = await post(path, { n: 3, ...(model ? { model_name: model } : {}) }).catch(none);
   return suggestions;
 }
 

@@ -9,17 +9,28 @@ addTexts({ en, zh });
 class Markdown extends HTMLElement {
   constructor() {
     super();
+    this.text = "";
     /** @type {MarkdownView | null} */
     this.shown = null;
   }
 
   set source(text) {
-    this.shown ??= new MarkdownView(this, { t });
-    this.shown.update(text);
+    this.text = text;
+    if (this.isConnected) this.show();
+  }
+
+  // Diagrams take their colours from the page, so they are drawn within it only.
+  connectedCallback() {
+    this.show();
   }
 
   disconnectedCallback() {
     this.shown?.close();
+  }
+
+  show() {
+    this.shown ??= new MarkdownView(this, { t });
+    this.shown.update(this.text);
   }
 }
 

@@ -10,7 +10,7 @@ const draw = ({ item, pick }) => {
   const checks = item.checked !== undefined;
   return html`<button class="item ${item.danger ? "problem" : ""}" role=${checks ? "menuitemradio" : "menuitem"}
     aria-checked=${checks ? String(item.checked) : nothing} @click=${pick}>
-    ${item.icon ? icon(item.icon) : nothing}<span class="grow cut">${item.text}</span>
+    ${item.icon ? icon(item.icon) : nothing}<span class="grow words">${item.text}</span>
     ${item.checked ? icon("check") : item.hint ? html`<kbd>${item.hint}</kbd>` : nothing}
   </button>`;
 };
