@@ -10,12 +10,14 @@ from fastapi import APIRouter, Query
 
 from bot.access import Permission
 from bot.features.privacy.schemas import Audit, AuditEntryInfo
-from bot.server.api.auth import By, Principal, accounts_with, requires
+from bot.server.api.auth import LOCAL, By, Principal, accounts_with, requires
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.display_names import name_entries, name_person, name_place, texts_of
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.open_work import load_conversations
 
+PERSON = re.compile(r"^(?:person:[^:]*|group):")
+"""What stands before the person or group (`platform:id`, `account:chat`) whose memory was changed."""
 CONVERSATION = re.compile(r"conversation (\d{1,15})")
 router = APIRouter(prefix="/api", tags=["access"])
 Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
@@ -41,7 +43,8 @@ async def _describe(
     subjects = {one.deed.subject: CONVERSATION.fullmatch(one.deed.subject) for one in found}
     numbers = {subject: int(match[1]) for subject, match in subjects.items() if match}
     opened = await services.db.transact(load_conversations, numbers.values())
-    asked = {one.person for one in found} | {subject for subject in subjects if ":" in subject}
+    people = {subject: PERSON.sub("", subject) for subject in subjects if ":" in subject}
+    asked = {one.person for one in found} | set(people.values())
     names = await name_entries(services, asked)
     names |= {
         subject: texts("sentence_conversation", place=name_place(services, by, opened[number]))
@@ -49,10 +52,19 @@ async def _describe(
         if number in opened
     }
 
+    platforms = {one: one for one in (*LOCAL, *(offer.name for offer in services.core.accounts.offers()))}
+    platforms |= {name: platform for name, (platform, _) in services.core.accounts.states().items()}
+
+    def name(subject: str) -> str:
+        scope, _, id_ = people.get(subject, "").partition(":")
+        if scope not in platforms:
+            return names.get(subject) or subject
+        return name_person(services, texts, f"{platforms[scope]}:{id_}", names.get(people[subject], ""))
+
     def describe(one: AuditEntry) -> str:
         deed, key = one.deed, f"sentence_{one.deed.action.replace(' ', '_')}"
         who = name_person(services, texts, one.person, one.name or names.get(one.person, ""))
-        action, subject = texts.label("action", deed.action), names.get(deed.subject) or deed.subject
+        action, subject = texts.label("action", deed.action), name(deed.subject)
         if not texts.has(key):
             rest = " ".join(filter(None, (subject, deed.detail)))
             return texts("sentence_other", who=who, action=action, rest=rest).strip(" ：:")

@@ -38,6 +38,9 @@ async def test_people_and_chats_are_named_in_both_languages(tmp_path: Path) -> N
                 AuditEvent("wrong code"),
                 AuditEvent("rating", "turn 3", "{up}"),
                 AuditEvent("something new", "x", "y"),
+                AuditEvent("memory changed", "person:tg:telegram:8", "POST facts"),
+                AuditEvent("memory changed", "group:tg:-100"),
+                AuditEvent("take", "telegram:99"),
             )
         ):
             await db.transact(record_event, Actor(f"k{number}", person, "", "tg", ""), deed, now)
@@ -53,6 +56,9 @@ async def test_people_and_chats_are_named_in_both_languages(tmp_path: Path) -> N
             "Ann: wrong code",
             "Ann: feedback turn 3 {up}",
             "Ann: something new x y",
+            "Ann: memory changed Ben POST facts",
+            "Ann: memory changed Operations",
+            "Ann revoked the role of Telegram user",
             "Owner restarted the account tg",
         ]
         shown = (await sentences(service, "zh"))[::-1]
