@@ -1,92 +1,163 @@
-"""Open every page of the console in every look and print what is wrong.
+"""Open every page of the console, and what opens within it, in every look, and print what is wrong.
 
-Run `python -m tests.console [--size 390] [NAME…]`.
+Run `python -m tests.console [--size 390] [--language zh] [--pictures FOLDER] [WORD…]`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
+import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from playwright.async_api import Browser, async_playwright
+import structlog
+from playwright.async_api import Browser, Error, Page, async_playwright
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.browser.tab import sign_in
 from tests.console.layout import PAGES, Problem, problems
-from tests.console.rig import CHANNELS, furnish
-from tests.platforms.web.serving import MODELS, World, world
+from tests.console.openings import OPENINGS, opened, settle
+from tests.console.rig import CONFIG, equip, furnish
+from tests.platforms.web.serving import World, world
 
-SIZES = ((390, 844), (768, 1024), (1360, 850), (1920, 1080))
+SIZES = {390: 844, 768: 1024, 1360: 850, 1920: 1080}
+SCHEMES = ("light", "dark")
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 START = "/"
-QUIET = "() => !document.querySelector('[aria-busy=true]') && !document.body.innerText.includes('Loading…')"
+REFUSED = re.compile(r"status of (404|409|422) ")
 
 
-async def _look(
-    browser: Browser, service: World, size: tuple[int, int], scheme: str, language: str, names: list[str]
-) -> list[Problem]:
-    look = f"{size[0]} {scheme} {language}"
+class Look:
+    """A size and language. Both colour schemes are measured on the same page, since they change no size."""
+
+    def __init__(self, page: Page, service: World, name: str, pictures: Path | None) -> None:
+        self.page, self.service, self.name, self.pictures = page, service, name, pictures
+        self.found: list[Problem] = []
+        self.views = 0
+        self._said: list[str] = []
+        page.on("console", lambda line: self._said_by(line.type, line.text))
+        page.on("pageerror", lambda error: self._said.append(str(error)))
+        page.on("request", lambda one: self._asked(one.url))
+
+    def _said_by(self, kind: str, text: str) -> None:
+        # A form that is refused is no fault of the console.
+        if kind == "error" and not REFUSED.search(text):
+            self._said.append(text)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.service.url, "blob:", "data:")):
+            self._said.append(f"foreign request: {url}")
+
+    async def measure(self, view: str) -> None:
+        """Note what is wrong with what is open now."""
+        self.views += 1
+        for scheme in SCHEMES:
+            await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            for text in await problems(self.page, colours=scheme == "dark"):
+                self.found.append(Problem(view, f"{self.name} {scheme}", text))
+            if self.pictures and scheme == SCHEMES[self.views % 2]:
+                name = re.sub(r"\W+", "-", f"{self.name} {view}")[:150]
+                await self.page.screenshot(path=self.pictures / f"{name}.png")
+        self.found += [Problem(view, self.name, f"console: {text[:200]}") for text in self._said]
+        self._said.clear()
+
+    async def load(self, address: str) -> None:
+        """Load a page of the console."""
+        await self.page.goto("about:blank")
+        await self.page.goto(f"{self.service.url}{START}{address.removeprefix('/')}")
+        await self.page.wait_for_load_state("networkidle")
+        await settle(self.page)
+
+
+@asynccontextmanager
+async def _looking(
+    browser: Browser, service: World, width: int, language: str, pictures: Path | None
+) -> AsyncIterator[Look]:
     context = await browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if scheme == "dark" else "light",
-        locale="zh-CN" if language == "zh" else "en-GB",
+        viewport={"width": width, "height": SIZES[width]}, locale=LOCALES[language], has_touch=width < 500
     )
+    context.set_default_timeout(15_000)
+    look = Look(await context.new_page(), service, f"{width} {language}", pictures)
+    await look.page.goto(service.url)
+    await look.measure("sign-in")
     await sign_in(context, service.url, service.token)
-    page = await context.new_page()
-    said: list[str] = []
-    page.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on(
-        "request",
-        lambda one: None if one.url.startswith((service.url, "blob:", "data:")) else said.append(one.url),
-    )
-    found = []
-    for name in [one for one in PAGES if not names or one in names]:
-        said.clear()
-        await page.goto("about:blank")
-        await page.goto(
-            service.url + (f"{START}{name}" if name.startswith("#") else name.replace("/", START, 1))
-        )
-        await page.wait_for_load_state("networkidle")
-        await page.wait_for_function(QUIET)
-        found += [Problem(name, look, text) for text in await problems(page)]
-        found += [Problem(name, look, f"console: {text[:200]}") for text in said]
+    yield look
     await context.close()
-    return found
 
 
-async def main(names: list[str], widths: list[int]) -> int:
-    """Print the problems of all pages by page; return their number."""
+async def _measure(look: Look, words: list[str], folder: Path) -> list[Problem]:
+    wanted = [one for one in PAGES if not words or any(word in one for word in words)]
+    for address in wanted:
+        await look.load(address)
+        await look.measure(address)
+    for opening in OPENINGS:
+        if words and not any(word in " ".join(opening) for word in words):
+            continue
+        try:
+            async for view in opened(look.page, opening, folder):
+                await look.measure(view)
+        except Error as error:
+            look.found.append(Problem(" ".join(opening), look.name, f"does not open: {error.message[:150]}"))
+            await look.load("/")
+    return look.found
+
+
+def _tell(found: list[Problem], looks: list[str], views: int) -> None:
+    """Print the problems by view, and their number in each look."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        seen.setdefault((one.page, one.text), []).append(one.look)
+    for (page, text), where in sorted(seen.items()):
+        print(f"{page}\n    {len(where)}x  {text}   [{', '.join(where[:3])}]")
+    counts = Counter(one.look for one in found)
+    print("\nProblems by look:")
+    for look in looks:
+        print(
+            f"  {look:10}"
+            + "".join(f"{scheme:>8} {counts[f'{look} {scheme}']:4}" for scheme in SCHEMES)
+            + f"  console {counts[look]:4}"
+        )
+    print(f"{views} views in {len(looks) * len(SCHEMES)} looks, problems: {len(found)}", flush=True)
+
+
+async def main(words: list[str], widths: list[int], languages: list[str], pictures: Path | None) -> int:
+    """Print the problems of all pages and of what opens within them; return their number."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     found: list[Problem] = []
-    with tempfile.TemporaryDirectory() as folder:
+    looks: list[str] = []
+    views = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         async with (
-            world(Path(folder), graph="approving", extra=MODELS + CHANNELS) as service,
+            world(folder, graph="approving", extra=CONFIG) as service,
             async_playwright() as playwright,
         ):
             await furnish(service)
+            await equip(service)
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-            for size in [one for one in SIZES if not widths or one[0] in widths]:
-                for scheme in ("light", "dark"):
-                    for language in ("en", "zh"):
-                        found += await _look(browser, service, size, scheme, language, names)
+            for width in widths:
+                for language in languages:
+                    async with _looking(browser, service, width, language, pictures) as look:
+                        found += await _measure(look, words, folder)
+                        looks.append(look.name)
+                        views += look.views
             await browser.close()
-    looks: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        looks.setdefault((one.page, one.text), []).append(one.look)
-    for (page, text), seen in sorted(looks.items()):
-        print(f"{page:28} {len(seen):3}x  {text}   [{', '.join(seen[:3])}]")
-    totals = Counter(one.page for one in found)
-    pages, looks_of_each = len(names or PAGES), len(widths or SIZES) * 4
-    print(f"\n{pages} pages in {looks_of_each} looks, problems: {sum(totals.values())}")
-    return sum(totals.values())
+    _tell(found, looks, views)
+    return len(found)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.console")
-    parser.add_argument("--size", type=int, action="append", default=[], help="width; all by default")
-    parser.add_argument("page", nargs="*", help="address as in tests/console/layout.py; all by default")
+    parser.add_argument("--size", type=int, action="append", choices=SIZES, help="width; all by default")
+    parser.add_argument("--language", action="append", choices=LOCALES, help="all by default")
+    parser.add_argument("--pictures", type=Path, help="folder for a picture of each view")
+    parser.add_argument("word", nargs="*", help="part of an address or step; all by default")
     wanted = parser.parse_args()
-    sys.exit(min(1, asyncio.run(main(wanted.page, wanted.size))))
+    sizes, languages = wanted.size or list(SIZES), wanted.language or list(LOCALES)
+    sys.exit(min(1, asyncio.run(main(wanted.word, sizes, languages, wanted.pictures))))

@@ -62,15 +62,16 @@ class Problem:
     text: str
 
 
-async def problems(page: Page) -> list[str]:
-    """Return what is wrong with the page as it is."""
+async def problems(page: Page, *, colours: bool = False) -> list[str]:
+    """Return what is wrong with the page, or with the dialog or menu that is open; or only its colours."""
     found: list[str] = await page.evaluate(FOUND)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE.read_text())
-    report: Any = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    found += [
+    rules = ", runOnly: ['color-contrast']" if colours else ""
+    report: Any = await page.evaluate(f"axe.run(window.measured, {{resultTypes: ['violations']{rules}}})")
+    found = [] if colours else found
+    return found + [
         f"axe {one['impact']} {one['id']}: {COMMENT.sub('', one['nodes'][0]['html'])[:120]}"
         for one in report["violations"]
         if one["impact"] in BAD
     ]
-    return found

@@ -15,6 +15,7 @@ from bot.store import schema
 from bot.store.connection import Connection, encode_address, encode_choices, encode_sender, encode_steps, sql
 from bot.turn import ModelCall, RunTrace
 from tests.platforms.web.serving import World
+from tests.unit.agent.skills.skill_archives import archive, text
 
 PEOPLE, CHATS, TURNS, SCHEDULES, DAYS = 200, 60, 5_000, 40, 90
 ACCOUNTS = {"telegram": "telegram", "slack": "slack", "discord": "discord", "feishu": "feishu"}
@@ -29,6 +30,43 @@ LONG_NAMES = (
     "กรุงเทพมหานคร อมรรัตนโกสินทร์ มหินทรายุธยา มหาดิลกภพ นพรัตนราชธานี",
 )
 """Names of about 60 characters in four scripts."""
+RICH = """## Result
+
+Energy is $E = mc^2$, and $$\\int_0^\\infty e^{-x^2}\\,dx = \\frac{\\sqrt{\\pi}}{2}$$
+
+| Service | Owner | January | February | March | April | May | June | July | August |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
+| Billing | Ana | 12,400 | 11,900 | 12,750 | 13,020 | 12,400 | 11,900 | 12,750 | 13,020 |
+
+```python
+def total(values: list[float]) -> float: return sum(value for value in values if value and value > 0)
+```
+
+```mermaid
+flowchart LR
+  A[Request] --> B{Cached?} -->|no| C[Model]
+```
+
+> Quoted. <kbd>Ctrl</kbd> https://example.com/a/very/long/address/that/does/not/end/soon/1234567
+
+<details><summary>More</summary>
+
+- [x] done[^1]
+
+</details>
+
+[^1]: A note.
+"""
+"""An answer of every kind."""
+LONG_ID = "a-name-of-sixty-characters-without-any-space-to-break-it-at-1"
+CONFIG = f"""
+models:
+  - {{name: scripted, display_name: Scripted model, use: "roebot_testing.agent.model:ScriptedChatModel"}}
+  - {{name: {LONG_ID}, display_name: "{LONG_NAMES[2]}", use: "roebot_testing.agent.model:ScriptedChatModel"}}
+events:
+  sources: {{alerts: {{type: alertmanager, secrets: token-of-alerts}}}}
+  routes: [{{account: telegram, chat: '-1002000000004'}}]
+{CHANNELS}"""
 FIRST = (
     "Ana",
     "Bo",
@@ -192,7 +230,9 @@ def _trace(number: int, at: float, tokens: int) -> str:
     ).decode()
 
 
-def make_messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def make_messages(
+    turns: Sequence[Mapping[str, Any]], names: Mapping[str, str], talk: Sequence[tuple[str, str]] = TALK
+) -> Iterator[dict[str, Any]]:
     """Return a message of each turn."""
     for turn in turns:
         id_ = turn["person"].partition(":")[2]
@@ -202,14 +242,16 @@ def make_messages(turns: Sequence[Mapping[str, Any]], names: Mapping[str, str]) 
             "turn_id": turn["id"],
             "message_id": str(turn["id"]),
             "sender": encode_sender(Sender(id_, names[id_])),
-            "text": TALK[turn["id"] % len(TALK)][0],
+            "text": talk[turn["id"] % len(talk)][0],
             "attachments": "",
             "sent_at": turn["created_at"],
             "accepted_at": turn["created_at"],
         }
 
 
-def make_parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def make_parts(
+    turns: Sequence[Mapping[str, Any]], talk: Sequence[tuple[str, str]] = TALK
+) -> Iterator[dict[str, Any]]:
     """Return an answer of each turn."""
     for turn in turns:
         failed = turn["state"] == "failed"
@@ -218,7 +260,7 @@ def make_parts(turns: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             "position": 0,
             "kind": "text",
             "state": "final",
-            "content": turn["error"] if failed else TALK[turn["id"] % len(TALK)][1],
+            "content": turn["error"] if failed else talk[turn["id"] % len(talk)][1],
             "platform_id": f"m{turn['id']}",
             "choices": encode_choices(()),
             "updated_at": turn["finished_at"],
@@ -317,7 +359,9 @@ def insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any
         connection.execute(statement, row)
 
 
-def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
+def _talk(
+    now: float, talk: Sequence[tuple[str, str]] = TALK, *, first: int = 0
+) -> list[tuple[Table, list[dict[str, Any]]]]:
     """Return the owner's own chats in the console: what people see first."""
     chats = [
         {
@@ -332,7 +376,7 @@ def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
             "created_at": now - number * 4000,
             "active_at": now - number * 4000,
         }
-        for number, (asked, _) in enumerate(TALK)
+        for number, (asked, _) in enumerate(talk, first)
     ]
     turns = [
         {
@@ -349,13 +393,13 @@ def _talk(now: float) -> list[tuple[Table, list[dict[str, Any]]]]:
             "person": "web:owner",
             "steps": encode_steps(_steps(number * 4)),
         }
-        for number, chat in enumerate(chats)
+        for number, chat in enumerate(chats, first)
     ]
     return [
         (schema.conversations, chats),
         (schema.turns, turns),
-        (schema.inbound, list(make_messages(turns, {"owner": "Owner"}))),
-        (schema.parts, list(make_parts(turns))),
+        (schema.inbound, list(make_messages(turns, {"owner": "Owner"}, talk))),
+        (schema.parts, list(make_parts(turns, talk))),
     ]
 
 
@@ -368,3 +412,54 @@ async def furnish(service: World) -> None:
         await service.say(conversation, "clean up")
     while (await service.http.get("/api/turns?limit=2")).json()["turns"][0]["parts"] == []:
         await service.http.get("/health")
+
+
+async def equip(service: World) -> None:
+    """Add one of all that the pages list and change, with long names. The configuration is `CONFIG`."""
+    await service.service.db.transact(_name_chats, time.time())
+    alert = {
+        "status": "firing",
+        "labels": {"alertname": LONG_NAMES[0], "severity": "critical"},
+        "annotations": {"summary": LONG_NAMES[2]},
+        "startsAt": "2026-11-01T08:00:00Z",
+        "fingerprint": "f1",
+    }
+    server = {"type": "stdio", "command": LONG_ID, "enabled": False, "description": LONG_NAMES[3]}
+    for path, body in (
+        ("/api/agents", {"name": LONG_ID, "description": LONG_NAMES[1], "personality": LONG_NAMES[0]}),
+        ("/api/memory/facts", {"content": LONG_NAMES[2]}),
+        ("/api/mcp/servers", {"name": LONG_ID[:32], "server": server}),
+    ):
+        await _sent(service, path, json=body)
+    await _sent(
+        service,
+        "/events/alerts",
+        json={"version": "4", "groupKey": "g", "status": "firing", "alerts": [alert]},
+        headers={"Authorization": "Bearer token-of-alerts"},
+    )
+    for days in (3, 5):
+        version = (await service.http.get("/api/settings")).json()["version"]
+        change = {"kind": "settings", "section": "approvals", "values": {"here_days": days}}
+        await _sent(
+            service, "/api/settings/apply", json={"changes": [change]}, headers={"If-Match": f'"{version}"'}
+        )
+    made = archive(service.home / "mine.skill", {"x/SKILL.md": text("mine", description=LONG_NAMES[3])})
+    for replace in ("false", "true"):
+        path = f"/api/skills/install?replace={replace}"
+        await _sent(service, path, files={"file": (made.name, made.read_bytes())})
+
+
+async def _sent(service: World, path: str, **request: Any) -> None:
+    answer = await service.http.post(path, **request)
+    assert answer.is_success, (path, answer.text)
+
+
+def _name_chats(connection: Connection, now: float) -> None:
+    """Give groups long names, and the owner a chat for each with an answer of every kind."""
+    groups = [
+        {"account": "telegram", "chat": f"-100{2_000_000_000 + 4 * number}", "title": name}
+        for number, name in enumerate(LONG_NAMES, 1)
+    ]
+    insert(connection, schema.chats, groups)
+    for table, rows in _talk(now, [(name, f"{name}\n\n{RICH}") for name in LONG_NAMES], first=100):
+        insert(connection, table, rows)
