@@ -29,6 +29,10 @@ INERT = {
     "[id]:not(li)": 0,
 }
 """Nothing in a message acts, loads or is styled, whatever the sample."""
+CLIPPED = """[...document.querySelectorAll("figure")]
+  .filter((one) => one.scrollHeight > one.clientHeight + 1)
+  .map((one) => `clipped: ${one.textContent.slice(0, 60)}`)"""
+"""Code and diagrams that are cut instead of scrolled."""
 
 
 @asynccontextmanager
@@ -102,6 +106,7 @@ async def test_samples_are_right_streamed_and_after_a_reload(browser: Browser, t
         await page.evaluate("names => names.forEach(rendering.whole)", names)
         await idle(page, *(f"whole-{name}" for name in names))
         problems += await check(page, "whole")
+        problems += await page.evaluate(CLIPPED)
         whole = [await page.evaluate("rendering.html", f"whole-{name}") for name in names]
         problems += [name for name, one, other in zip(names, streamed, whole, strict=True) if one != other]
         assert not problems, "\n".join(problems)
