@@ -51,7 +51,7 @@ OPENINGS: Final[tuple[tuple[str, ...], ...]] = (
     ("#/overview", "key Control+k", ".palette input = zzzz"),
     ("#/overview", ".thing @ellipsis"),
     ("#/turns", COMBOBOX),
-    ("#/turns/10000", ".tool-calls summary"),
+    ("#/turns/10000", ".tool-steps summary"),
     ("#/turns/20102", MORE),
     ("#/turns/20102", ".panel-head @rotate-ccw"),
     ("#/turns/20102", ".span summary"),
