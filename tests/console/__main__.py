@@ -12,9 +12,10 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 from playwright.async_api import Browser, Error, Page, async_playwright
@@ -67,12 +68,22 @@ class Look:
         self.found += [Problem(view, self.name, f"console: {text[:200]}") for text in self._said]
         self._said.clear()
 
+    async def measure_all(self, views: AsyncIterator[str]) -> None:
+        """Note what is wrong with each of some views, which open one after the other."""
+        async for view in views:
+            await self.measure(view)
+
     async def load(self, address: str) -> None:
         """Load a page of the console."""
         await self.page.goto("about:blank")
         await self.page.goto(f"{self.service.url}{START}{address.removeprefix('/')}")
         await self.page.wait_for_load_state("networkidle")
+
+    async def visit(self, address: str) -> None:
+        """Load and measure a page."""
+        await self.load(address)
         await settle(self.page)
+        await self.measure(address)
 
 
 @asynccontextmanager
@@ -91,21 +102,24 @@ async def _looking(
     await context.close()
 
 
-async def _measure(look: Look, words: list[str], folder: Path) -> list[Problem]:
-    wanted = [one for one in PAGES if not words or any(word in one for word in words)]
-    for address in wanted:
-        await look.load(address)
-        await look.measure(address)
+async def _measure(look: Look, words: list[str], folder: Path) -> None:
+    for address in PAGES:
+        if not words or any(word in address for word in words):
+            await _try(look, address, look.visit(address))
     for opening in OPENINGS:
-        if words and not any(word in " ".join(opening) for word in words):
-            continue
-        try:
-            async for view in opened(look.page, opening, folder):
-                await look.measure(view)
-        except Error as error:
-            look.found.append(Problem(" ".join(opening), look.name, f"does not open: {error.message[:150]}"))
-            await look.load("/")
-    return look.found
+        name = " ".join(opening)
+        if not words or any(word in name for word in words):
+            await _try(look, name, look.measure_all(opened(look.page, opening, folder)))
+    print(f"{look.name}: {look.views} views, problems: {len(look.found)}", flush=True)
+
+
+async def _try(look: Look, view: str, work: Coroutine[Any, Any, None]) -> None:
+    """Note it if a view does not open, and go on."""
+    try:
+        await work
+    except Error as error:
+        look.found.append(Problem(view, look.name, f"does not open: {error.message[:150]}"))
+        await look.load("#/nowhere")
 
 
 def _tell(found: list[Problem], looks: list[str], views: int) -> None:
@@ -144,7 +158,8 @@ async def main(words: list[str], widths: list[int], languages: list[str], pictur
             for width in widths:
                 for language in languages:
                     async with _looking(browser, service, width, language, pictures) as look:
-                        found += await _measure(look, words, folder)
+                        await _measure(look, words, folder)
+                        found += look.found
                         looks.append(look.name)
                         views += look.views
             await browser.close()
