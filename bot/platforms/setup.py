@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from bot.config.accounts import AccountConfig
+from bot.texts.translation import compile_templates, translate_sentence
+from bot.texts.zh_problems import PROBLEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class SetupGuide:
     """The guided setup in one language; the fields are described in `Manifest`.
 
     `questions` ask for keys of the account, and `person` describes a person's id; they translate the texts of
-    the account's schema.
+    the account's schema. `problems` translate what the adapter and the schema report: English sentences, with
+    fields in braces for any text.
     """
 
     setup_steps: tuple[str, ...]
@@ -29,6 +32,15 @@ class SetupGuide:
     later_steps: tuple[str, ...] = ()
     questions: Mapping[str, str] = field(default_factory=dict)
     person: str = ""
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def translate_problem(text: str, locale: str, *guides: SetupGuide) -> str:
+    """Return a problem of accounts or models in a language; `guides` are those of their platforms."""
+    if locale != "zh":
+        return text
+    known = [template for guide in guides for template in compile_templates(guide.problems)]
+    return translate_sentence(text, [*known, *compile_templates(PROBLEMS)])
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_creator": "Its owner is the person who confirmed it: {person}",
     "setup_connecting": "Connecting to the platform…",
     "setup_try_again": "Try again?",
+    "setup_again": "{problem}.\nTry again?",
     "setup_gave_up": "{problem}; nothing was written. Fix the problem and start over",
     "setup_identity": "The bot is {identity}.",
     "setup_invite": "Add the bot so that you can write to it:",

@@ -22,6 +22,7 @@ CHINESE_SETUP: Mapping[str, str] = {
     "setup_creator": "所有者是确认创建的人：{person}",
     "setup_connecting": "正在连接平台…",
     "setup_try_again": "要重试吗？",
+    "setup_again": "{problem}。\n要重试吗？",
     "setup_gave_up": "{problem}；未写入任何内容。请解决问题后重新开始",
     "setup_identity": "机器人是 {identity}。",
     "setup_invite": "请先添加机器人，这样才能给它发消息：",

@@ -59,6 +59,18 @@ MANIFEST = Manifest(
             "发送消息、在子区内发送消息、附加文件、读取消息历史记录和添加反应的权限。",
             questions={"bot_token": "开发者后台给出的机器人令牌"},
             person="用户的数字 ID",
+            problems={
+                "Discord refuses the token of account {account}: it is wrong or was reset; the developer "
+                "portal gives a new one (page Bot, Reset Token)": "Discord 拒绝了账号 {account} 的令牌：令"
+                "牌有误或已被重置；请在开发者后台的 Bot 页面点击 Reset Token 获取新令牌",
+                "Discord refuses account {account} the Message Content Intent: switch it on in the "
+                "developer portal, page Bot, under Privileged Gateway Intents, and save": "Discord 没有给账"
+                "号 {account} Message Content Intent：请在开发者后台 Bot 页面的 Privileged Gateway Intents "
+                "下打开它并保存",
+                "cannot reach Discord: {reason}": "无法连接 Discord：{reason}",
+                "cannot connect to Discord's gateway: {reason}": "无法连接 Discord 的 gateway：{reason}",
+                "Discord answers {status}: {reason}": "Discord 返回 {status}：{reason}",
+            },
         )
     },
     setup="bot.platforms.discord.invite:SETUP",

@@ -58,4 +58,19 @@ CHINESE = SetupGuide(
         "app_secret": "应用的 App Secret",
     },
     person="用户的 open_id（ou_…）",
+    problems={
+        "Feishu refuses app id or secret of account {account} ({reason}): the console shows the current "
+        "ones under Credentials & Basic Info; domain must be lark for an app on larksuite.com": "飞书拒绝了"
+        "账号 {account} 的 App ID 或 App Secret（{reason}）：请在开发者后台的「凭证与基础信息」中查看；"
+        "larksuite.com 上的应用必须选择 lark",
+        "Feishu does not let account {account} act as a bot ({reason}): add the feature Bot to the app and "
+        "release a version of it": "账号 {account} 的应用还不是机器人（{reason}）：请为应用添加「机器人」能"
+        "力并发布版本",
+        "Feishu refuses the long connection of account {account} ({reason}): check app id and secret, and "
+        "that the app is self-built and receives events by persistent connection": "飞书拒绝了账号 "
+        "{account} 的长连接（{reason}）：请检查 App ID 和 App Secret，并确认这是企业自建应用、使用长连接接"
+        "收事件",
+        "cannot reach Feishu: {reason}": "无法连接飞书：{reason}",
+        "Feishu answers: {reason}": "飞书返回：{reason}",
+    },
 )

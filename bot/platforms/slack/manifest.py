@@ -80,6 +80,27 @@ MANIFEST = Manifest(
                 "app_token": "Socket Mode 所用的应用级令牌（xapp-…）",
             },
             person="用户的成员 ID（U…）",
+            problems={
+                "Slack refuses the bot_token of account {account} ({reason}): install the app again on "
+                "Install App and take the Bot User OAuth Token (xoxb-…) from there": "Slack 拒绝了账号 "
+                "{account} 的机器人令牌（{reason}）：请在 Install App 页面重新安装应用，并复制那里的 Bot "
+                "User OAuth Token（xoxb-…）",
+                "Slack refuses the app_token of account {account} ({reason}): generate one with "
+                "connections:write on Basic Information, and switch Socket Mode on": "Slack 拒绝了账号 "
+                "{account} 的应用级令牌（{reason}）：请在 Basic Information 页面生成带 connections:write 的"
+                "令牌，并打开 Socket Mode",
+                "the app of account {account} lacks the scope chat:write: add it on OAuth & Permissions "
+                "and install the app again": "账号 {account} 的应用缺少权限 chat:write：请在 OAuth & "
+                "Permissions 页面添加它，然后重新安装应用",
+                "the app lacks the scopes {names}: add them on OAuth & Permissions and install the app "
+                "again": "应用缺少权限 {names}：请在 OAuth & Permissions 页面添加，然后重新安装应用",
+                "cannot reach Slack ({reason})": "无法连接 Slack（{reason}）",
+                "Slack answers: {reason}": "Slack 返回：{reason}",
+                "expected the bot token (xoxb-…); this is the app-level token (xapp-…)": "这里应填写机器人"
+                "令牌（xoxb-…）；你填写的是应用级令牌（xapp-…）",
+                "expected the app-level token (xapp-…); this is a bot or user token": "这里应填写应用级令牌"
+                "（xapp-…）；你填写的是机器人或用户令牌",
+            },
         )
     },
     setup="bot.platforms.slack.setup:SETUP",

@@ -51,6 +51,15 @@ MANIFEST = Manifest(
             "关闭隐私模式。",
             questions={"bot_token": "@BotFather 给出的令牌"},
             person="用户的数字 ID",
+            problems={
+                "Telegram refuses the token of account {account}: it is wrong or was revoked; @BotFather "
+                "shows the current one (/mybots, API Token)": "Telegram 拒绝了账号 {account} 的令牌：令牌有"
+                "误或已被撤销；请在 @BotFather 中查看当前令牌（/mybots → API Token）",
+                "cannot reach Telegram: {reason}": "无法连接 Telegram：{reason}",
+                "Telegram answers: {reason}": "Telegram 返回：{reason}",
+                "expected the token exactly as @BotFather sent it: {form}": "请原样粘贴 @BotFather 给出的"
+                "令牌：数字、冒号，然后是字母和数字",
+            },
         )
     },
     # With privacy mode, a command without the name reaches only the bot that wrote last

@@ -57,6 +57,18 @@ MANIFEST = Manifest(
                 '`{"messages_per_second": 0, "burst_count": 0}`，然后在账号上设置 `rate_scale: 0.02`。',
             ),
             "在 Matrix 中新建一个未加密的房间，与机器人的用户聊天，并发送一条消息。",
+            questions={
+                "base_url": "homeserver 的地址，例如 https://matrix.example.org",
+                "access_token": "机器人用户的访问令牌",
+            },
+            person="用户的 Matrix ID（@名称:服务器）",
+            problems={
+                "account {account}: the homeserver refuses the access token; get a new one and set "
+                "access_token": "homeserver 拒绝了账号 {account} 的访问令牌；请重新登录机器人的用户，并填写"
+                "新的令牌",
+                "account {account}: the homeserver can't be reached: {reason}": "无法连接账号 {account} 的 "
+                "homeserver：{reason}",
+            },
         )
     },
     # Element takes messages that begin with a slash for commands of its own.
