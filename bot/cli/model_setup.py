@@ -39,9 +39,12 @@ def list_model_offers() -> Sequence[Mapping[str, Any]]:
     return found
 
 
-def check_model(entry: Mapping[str, Any], *, probe: bool) -> ModelCheck:
-    """List the provider's models or, with `probe`, send the entry's model a test prompt. Blocking."""
-    asked = orjson.dumps({"entry": dict(entry), "probe": probe})
+def check_model(entry: Mapping[str, Any], *, probe: bool, locale: str = "en") -> ModelCheck:
+    """List the provider's models or, with `probe`, send the entry's model a test prompt. Blocking.
+
+    `detail` is in the language.
+    """
+    asked = orjson.dumps({"entry": dict(entry), "probe": probe, "locale": locale})
     try:
         found = orjson.loads(_run(CHECK_MODULE, asked, CHECK_SECONDS))
     except subprocess.TimeoutExpired:

@@ -1,9 +1,9 @@
 """Checks a model that is not configured yet and exits: `python -m agent.management.check.entry`.
 
-Standard input is one JSON object: `entry`, the item for `models` with its plain key, and `probe`, whether the
-model gets a test prompt instead of being listed. Standard output gets one: `models`, the provider's list
-(null if there is none), `problem`, why there is none, and `answer`, an `agent.core.schemas.ModelProbe` or
-null.
+Standard input is one JSON object: `entry`, the item for `models` with its plain key, `probe`, whether the
+model gets a test prompt instead of being listed, and `locale`, the language of what `answer` says. Standard
+output gets one: `models`, the provider's list (null if there is none), `problem`, why there is none, and
+`answer`, an `agent.core.schemas.ModelProbe` or null.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from agent.models.listing import ModelsUnlisted, list_provider_models
 from agent.models.spec import ModelSpec, spec_from_entry
 
 
-async def check_entry(spec: ModelSpec, *, probe: bool) -> dict[str, Any]:
+async def check_entry(spec: ModelSpec, *, probe: bool, locale: str = "en") -> dict[str, Any]:
     """Return the result of the check, as described above."""
     if probe:
         # It imports the providers' packages, which takes seconds.
         from agent.management.check.models import probe_model
 
-        return {"models": None, "problem": "", "answer": (await probe_model(spec)).model_dump()}
+        answer = await probe_model(spec, locale=locale)
+        return {"models": None, "problem": "", "answer": answer.model_dump()}
     try:
         return {"models": await list_provider_models(spec), "problem": "", "answer": None}
     except ModelsUnlisted as error:
@@ -44,7 +45,7 @@ def main() -> None:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
         found: dict[str, Any] = {"models": None, "problem": f"{place}: invalid value", "answer": None}
     else:
-        found = asyncio.run(check_entry(spec, probe=asked["probe"]))
+        found = asyncio.run(check_entry(spec, probe=asked["probe"], locale=asked["locale"]))
     os.write(out, orjson.dumps(found) + b"\n")
     sys.stdout.flush()
     # A provider's package may have started threads that would delay a normal exit.

@@ -29,6 +29,7 @@ from agent.models.errors import ProviderFailure, describe_error, make_failure
 from agent.models.failure_texts import Category
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
+from agent.shared.text import choose_text
 
 SECONDS = 30.0
 QUESTION = "Reply with the word OK."
@@ -36,31 +37,35 @@ _ON_THE_WAY = frozenset({Category.CONNECTION, Category.OVERLOADED, Category.TIME
 _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
-async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS) -> ModelProbe:
+async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS, locale: str = "en") -> ModelProbe:
     """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result."""
     began = time.monotonic()
-    found = await _find_failure(spec, seconds)
+    found = await _find_failure(spec, seconds, locale)
     took = round(time.monotonic() - began, 3)
     return ModelProbe(name=spec.name, ok=found is None, detail=found.message if found else None, seconds=took)
 
 
-async def _find_failure(spec: ModelSpec, seconds: float) -> ProviderFailure | None:
+async def _find_failure(spec: ModelSpec, seconds: float, locale: str) -> ProviderFailure | None:
     try:
         model = await asyncio.to_thread(build_model, spec)
         async with asyncio.timeout(seconds):
             answer = await model.ainvoke([HumanMessage(QUESTION)])
     except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything
-        return _with_address(describe_error(error, model=spec.name), error, spec)
+        found = describe_error(error, model=spec.name, locale=locale)
+        return _with_address(found, error, spec, locale)
     problem = find_answer_problem(answer)
-    return make_failure(problem, model=spec.name) if problem else None
+    return make_failure(problem, model=spec.name, locale=locale) if problem else None
 
 
-def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
+def _with_address(
+    found: ProviderFailure, error: BaseException, spec: ModelSpec, locale: str
+) -> ProviderFailure:
     """Add the host and port to a connection failure, without other parts of the address."""
     address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
     if not address:
         return found
-    return replace(found, message=f"{found.message.removesuffix('.')} (address: {address}).")
+    about = choose_text({"en": f" (address: {address}).", "zh": f"（地址：{address}）。"}, locale)
+    return replace(found, message=f"{found.message.rstrip('.。')}{about}")
 
 
 def _request_hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:

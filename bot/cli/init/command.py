@@ -29,7 +29,7 @@ from bot.config.platforms import find_platform, known_platforms
 from bot.config.versions import ConfigFile
 from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StartError
-from bot.platforms.setup import CreatedApp
+from bot.platforms.setup import CreatedApp, SetupGuide, translate_problem
 from bot.texts import Texts
 
 LOG = "journalctl --user --unit roebot --follow"
@@ -123,7 +123,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
     created = None if _is_in_environment(asked) else setup.create_app(asked.base_url, asked.prompts)
     if created is None:
         setup.print_steps()
-    while (found := _try_account(asked, setup.guide.questions, created)) is None:
+    while (found := _try_account(asked, setup.guide, created)) is None:
         pass
     change, account, identity, loaded = found
     print(asked.texts("setup_identity", identity=identity))
@@ -139,7 +139,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
 
 
 def _try_account(
-    asked: InitArguments, questions: Mapping[str, str], created: CreatedApp | None
+    asked: InitArguments, guide: SetupGuide, created: CreatedApp | None
 ) -> tuple[ConnectAccount, AccountConfig, str, LoadedConfig | None] | None:
     """Return the change, the account, the bot's identity and the new configuration (None: it can't be loaded
     here), or None to ask again.
@@ -149,7 +149,7 @@ def _try_account(
     if created is not None:
         settings |= created.settings
     else:
-        settings |= _values(asked, settings, questions, change.variables)
+        settings |= _values(asked, settings, guide.questions, change.variables)
     change.settings = {key: SecretStr(value) for key, value in settings.items()}
     named = {key: os.environ[variable] for key, variable in change.variables.items()}
     account = _account(asked, {**settings, **named})
@@ -159,8 +159,9 @@ def _try_account(
     print("\n" + asked.texts("setup_connecting"), flush=True)
     try:
         return change, account, run_loop(probe(account)).identity or asked.name, loaded
-    except StartError as problem:
-        if asked.prompts.confirm(f"\n{problem}.\n{asked.texts('setup_try_again')}", default=True):
+    except StartError as error:
+        problem = translate_problem(str(error), asked.texts.locale, guide)
+        if asked.prompts.confirm(f"\n{asked.texts('setup_again', problem=problem)}", default=True):
             return None
         raise StartError(asked.texts("setup_gave_up", problem=problem)) from None
 

@@ -90,7 +90,7 @@ def _answers(change: ConnectModel, offer: Mapping[str, Any], prompts: Prompts) -
     print(prompts.texts("setup_model_testing"), flush=True)
     key = change.api_key.get_secret_value() if change.api_key else os.environ.get(offer["variable"], "")
     entry = {**offer["entry"], **({"api_key": key} if key else {})}
-    found = check_model(entry, probe=True)
+    found = check_model(entry, probe=True, locale=prompts.texts.locale)
     if found.answers:
         return True
     print(found.detail or found.problem)

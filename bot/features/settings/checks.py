@@ -16,11 +16,13 @@ from bot.config.changes import ConnectAccount, ConnectModel, ReplaceCredentials
 from bot.config.models import masked
 from bot.errors import AccountError, RoebotError
 from bot.features.settings.permissions import find_refusal
+from bot.features.settings.presenting import translate_problems
 from bot.features.settings.routes import try_changes
 from bot.features.settings.schemas import Problem
 from bot.platforms.setup import InvitesBot
 from bot.server.api.auth import By, requires
 from bot.server.api.dependencies import Services
+from bot.server.api.display_names import texts_of
 from bot.server.api.schemas import ApiModel
 
 router = APIRouter(prefix="/api/settings", tags=["settings"])
@@ -46,8 +48,9 @@ class CheckRequest(BaseModel):
 
 class LiveCheck(ApiModel):
     """Whether the platform or provider accepted the change (null: it was not asked, because of the problems
-    or because it can't be). `identity` is the bot's name there, `invite_link` adds it to a place ("": none),
-    `models` are those of the provider (null: no list).
+    or because it can't be). What is accepted may have problems, too, such as missing scopes. `identity` is
+    the bot's name there, `invite_link` adds it to a place ("": none), `models` are those of the provider
+    (null: no list).
     """
 
     ok: bool | None
@@ -68,24 +71,25 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> LiveCh
     if isinstance(change, ConnectModel) and not change.model:
         change = change.model_copy(update={"model": UNNAMED})
     file = await asyncio.to_thread(services.watcher.open_file)
+    locale = texts_of(services, by).locale
     draft, problems, loaded = await asyncio.to_thread(try_changes, file, [change])
     if loaded is None:
-        return LiveCheck(ok=None, problems=problems)
+        return LiveCheck(ok=None, problems=translate_problems(services, locale, [change], problems))
     if isinstance(change, ConnectModel) or (isinstance(change, ReplaceCredentials) and change.model):
         name = change.name if isinstance(change, ConnectModel) else change.model
         entry = next(one for one in loaded.config.models if one.name == name)
-        found = await _check_model(entry, probe=probe)
+        found = await _check_model(entry, locale, probe=probe)
     else:
         name = change.name if isinstance(change, ConnectAccount) else change.account
         found = await _check_account(loaded.config.channels[name])
     secrets = frozenset(draft.secrets.values())
     shown = [one.model_copy(update={"text": masked(one.text, secrets)}) for one in found.problems]
-    return found.model_copy(update={"problems": shown})
+    return found.model_copy(update={"problems": translate_problems(services, locale, [change], shown)})
 
 
-async def _check_model(entry: ModelEntry, *, probe: bool) -> LiveCheck:
+async def _check_model(entry: ModelEntry, locale: str, *, probe: bool) -> LiveCheck:
     given = {"name": entry.name, "use": entry.use, "model": entry.model, **entry.extra_arguments()}
-    found = await asyncio.to_thread(check_model, given, probe=probe)
+    found = await asyncio.to_thread(check_model, given, probe=probe, locale=locale)
     problems = [(NO_LIST, found.problem), ("model", found.detail)]
     return LiveCheck(
         ok=found.answers if probe else found.models is not None,
@@ -101,11 +105,12 @@ async def _check_account(account: AccountConfig) -> LiveCheck:
     try:
         state = await probe_account(account, seconds=PROBE_SECONDS)
     except RoebotError as error:
-        return LiveCheck(ok=False, problems=[Problem(key=place, line=0, text=f"{error}.".replace("..", "."))])
+        return LiveCheck(ok=False, problems=[Problem(key=place, line=0, text=str(error))])
     helper, link = load_setup(load_manifest(account.platform)), ""
     if isinstance(helper, InvitesBot):
         try:
             link = await helper.invite_link(account)
         except AccountError:
             link = await helper.invite_link(None)
-    return LiveCheck(ok=True, problems=[], identity=state.identity or account.name, invite_link=link)
+    lacks = [Problem(key=place, line=0, text=state.reason)] if state.reason else []
+    return LiveCheck(ok=True, problems=lacks, identity=state.identity or account.name, invite_link=link)

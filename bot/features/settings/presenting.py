@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from agent.config.document import parse_document
@@ -13,7 +13,7 @@ from agent.config.errors import ConfigErrors
 from bot.app.accounts import load_manifest, load_setup
 from bot.cli.model_setup import list_model_offers
 from bot.config.accounts import AccountConfig
-from bot.config.changes import SETTINGS
+from bot.config.changes import SETTINGS, Change, ConnectAccount, ReplaceCredentials
 from bot.config.concealment import mask_text
 from bot.config.events import ISSUING, Kind
 from bot.config.models import masked, schema, secrets_of
@@ -32,7 +32,7 @@ from bot.features.settings.schemas import (
     ProviderOption,
     Settings,
 )
-from bot.platforms.setup import LinksToSetup, PrintsAppManifest
+from bot.platforms.setup import LinksToSetup, PrintsAppManifest, SetupGuide, translate_problem
 from bot.server.api.dependencies import ApiServices
 
 MODEL_KEYS = ("name", "model", "base_url", "api_key")
@@ -42,6 +42,27 @@ UNREADABLE = "(the text can't be shown, because it is not valid YAML)\n"
 def present_problems(errors: ConfigErrors) -> list[Problem]:
     """Return the errors of a configuration in the API's format."""
     return [Problem(key=one.key, line=one.line or 0, text=one.message) for one in errors.errors]
+
+
+def translate_problems(
+    services: ApiServices, locale: str, changes: Iterable[Change], problems: Iterable[Problem]
+) -> list[Problem]:
+    """Return problems of changes as sentences in a language."""
+    accounts, names = services.core.config.channels, list[str]()
+    for change in changes:
+        if isinstance(change, ConnectAccount):
+            names.append(change.platform)
+        elif isinstance(change, ReplaceCredentials) and change.account in accounts:
+            names.append(accounts[change.account].platform)
+    guides = [load_manifest(name).guide(locale) for name in names if find_schema(name)]
+    return [one.model_copy(update={"text": _make_sentence(one.text, locale, guides)}) for one in problems]
+
+
+def _make_sentence(text: str, locale: str, guides: Sequence[SetupGuide]) -> str:
+    shown = translate_problem(text, locale, *guides)
+    if shown.endswith((".", "。", "?", "!")):
+        return shown
+    return f"{shown}{'.' if shown == text else '。'}"
 
 
 def hide_secrets(services: ApiServices, text: str, file: str) -> str:

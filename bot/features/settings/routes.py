@@ -23,6 +23,7 @@ from bot.features.settings.presenting import (
     present_problems,
     present_settings,
     show_difference,
+    translate_problems,
 )
 from bot.features.settings.schemas import (
     Applied,
@@ -37,6 +38,7 @@ from bot.features.settings.schemas import (
 )
 from bot.server.api.auth import By, Principal, audit_actor, requires
 from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.display_names import texts_of
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 
@@ -72,11 +74,12 @@ async def preview_changes(body: ChangeRequest, services: Services, by: By) -> Pr
     """Check changes and show the difference, without writing anything."""
     file = await asyncio.to_thread(services.watcher.open_file)
     draft, problems, _ = await asyncio.to_thread(try_changes, file, body.changes)
+    locale = texts_of(services, by).locale
     return Preview(
         version=draft.version,
         difference=await asyncio.to_thread(_compare, services, draft),
         keys=list(dict.fromkeys(draft.keys)),
-        problems=problems,
+        problems=translate_problems(services, locale, body.changes, problems),
         refused=find_refusal(services, by, body.changes),
     )
 

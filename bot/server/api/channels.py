@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from bot.access import Permission, Role, Target
@@ -11,6 +13,7 @@ from bot.server.api import schemas
 from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open_to, requires
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
+from bot.server.api.display_names import explain_state, texts_of
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 from bot.wiring import PlatformOffer
@@ -26,7 +29,11 @@ async def list_channels(
     """List the accounts that the caller administers with their state, ordered by name."""
     known, reached = services.core.accounts.states(), accounts_with(services, by, Permission.ACCOUNTS)
     names = [name for name in sorted(known) if name > cursor and (reached is None or name in reached)]
-    shown = [_present_channel(name, *known[name]) for name in names[:limit]]
+    texts, shown = texts_of(services, by), []
+    for name in names[:limit]:
+        platform, state = known[name]
+        told = replace(state, reason=explain_state(services, texts, name, state.reason))
+        shown.append(_present_channel(name, platform, told))
     return schemas.Channels(
         channels=shown,
         platforms=[_present_platform(offer) for offer in services.core.accounts.offers()],

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query
 from bot.access import Permission, Role
 from bot.domain import ChatKind
 from bot.platforms.local.adapter import OWNER
+from bot.platforms.setup import translate_problem
 from bot.server.api import schemas
 from bot.server.api.auth import LOCAL, By, Principal, accounts_with, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Services
@@ -44,6 +45,13 @@ def platform_title(services: ApiServices, texts: Texts, account: str, platform: 
         return running.manifest.title
     offers = {one.name: one.title for one in services.core.accounts.offers()}
     return offers.get(platform, platform.capitalize())
+
+
+def explain_state(services: ApiServices, texts: Texts, account: str, reason: str) -> str:
+    """Return the reason for an account's state in the language of the texts."""
+    running = services.core.accounts.get(account)
+    guides = [running.manifest.guide(texts.locale)] if running is not None else []
+    return translate_problem(reason, texts.locale, *guides)
 
 
 def name_chat(

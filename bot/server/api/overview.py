@@ -16,7 +16,7 @@ from bot.errors import RuntimeProblem
 from bot.server.api import local_chats
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.display_names import name_chat, name_place, texts_of
+from bot.server.api.display_names import explain_state, name_chat, name_place, texts_of
 from bot.server.api.health import check_readiness
 from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
 from bot.server.api.turns import click_sender
@@ -239,7 +239,7 @@ async def _list_problems(services: ApiServices, by: Principal) -> list[ServicePr
         ]
     for account, (_, live) in sorted(core.accounts.states().items()):
         if live.live in (Live.FAILED, Live.DEAF) and may(services, by, Permission.ACCOUNTS, Target(account)):
-            reason = live.reason or live.live.value
+            reason = explain_state(services, texts, account, live.reason) or live.live.value
             bad = live.live is Live.FAILED
             found.append(describe("account", account, "accounts", bad=bad, account=account, detail=reason))
     return found

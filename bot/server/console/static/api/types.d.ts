@@ -850,8 +850,9 @@ export interface components {
         /**
          * LiveCheck
          * @description Whether the platform or provider accepted the change (null: it was not asked, because of the problems
-         *     or because it can't be). `identity` is the bot's name there, `invite_link` adds it to a place ("": none),
-         *     `models` are those of the provider (null: no list).
+         *     or because it can't be). What is accepted may have problems, too, such as missing scopes. `identity` is
+         *     the bot's name there, `invite_link` adds it to a place ("": none), `models` are those of the provider
+         *     (null: no list).
          */
         LiveCheck: {
             /** Ok */

@@ -10,7 +10,7 @@ import { menuButton } from "../ui/menu.js";
 import { Page } from "../ui/page.js";
 import { badge, entries, entry, formIn, intro } from "./parts.js";
 import { applyChanges, checkChange, configures, fileProblems, getOptions, getSettings, reviewChanges } from "./settings.js";
-import "./connect-account.js";
+import { accepted } from "./connect-account.js";
 
 const KINDS = { live: "good", connecting: "warn", limited: "warn", failed: "bad", deaf: "bad", off: "" };
 const LOCAL = ["web", "terminal"];
@@ -138,7 +138,7 @@ class Accounts extends Page {
 
 /** The answer of a live check, for the field that was filled last. */
 function result({ ok, identity, problems }) {
-  if (ok) return { ok, text: t("accounts.accepted", { identity }) };
+  if (ok) return { ok, text: accepted({ identity, problems }) };
   const text = problems.map((one) => one.text).join(" ");
   return { ok: ok === null ? null : false, text };
 }

@@ -96,6 +96,11 @@ class ConnectAccount extends Element {
     return this.settings.access.default === "closed";
   }
 
+  /** True if the platform is a server of the person's own, whose address is one of its keys. */
+  get hasAddress() {
+    return this.option.fields.some(({ key }) => key === "base_url");
+  }
+
   change({ owner, ...values }) {
     const given = Object.entries(values).filter(([key, value]) => value && (key === "base_url" || this.option.fields.some((one) => one.key === key)));
     return { kind: "account", name: this.freeName, platform: this.platform, settings: Object.fromEntries(given), ...(owner ? { owner } : {}) };
@@ -105,7 +110,7 @@ class ConnectAccount extends Element {
   async check(key, values) {
     const found = await checkChange(this.change(values));
     this.invite = found.invite_link || this.invite;
-    if (found.ok) return { ok: true, text: t("accounts.accepted", { identity: found.identity }) };
+    if (found.ok) return { ok: true, text: accepted(found) };
     const own = found.problems.filter((one) => one.key.endsWith(`.${key}`) || (found.ok === false && !this.option.fields.some((field) => one.key.endsWith(`.${field.key}`))));
     if (own.length) return { ok: false, text: own.map(({ text }) => text).join(" ") };
     return { ok: null };
@@ -116,7 +121,7 @@ class ConnectAccount extends Element {
     const all = this.option.fields.map((field) => ({
       key: field.key,
       label: field.label,
-      type: field.choices.length ? "choice" : field.secret ? "secret" : "text",
+      type: field.choices.length ? "choice" : field.secret ? "secret" : field.key === "base_url" ? "url" : "text",
       choices: field.choices.map((one) => [one, one]),
       value: field.default || field.choices[0] || "",
       required: true,
@@ -180,7 +185,7 @@ class ConnectAccount extends Element {
     const { state = "connecting", reason = "", identity = "" } = this.channel || {};
     const { invite_step, later_steps } = this.option;
     return html`<p role="status">${state === "live"
-        ? html`<span class="accepted">${icon("circle-check")} ${t("accounts.isLive", { identity })}</span>`
+        ? html`<span class="accepted">${icon("circle-check")} ${t("accounts.isLive", { identity })}</span> ${reason}`
         : html`<span class=${state === "failed" ? "problem" : ""}>${icon(state === "failed" ? "circle-alert" : "loader-circle")} ${t(`accounts.${state}`)} ${reason}</span>`}</p>
       ${invite_step ? html`<p class="words">${linked(invite_step.replace("{link}", this.invite))}</p>` : nothing}
       ${later_steps.length ? html`<ol class="numbered">${later_steps.map((one) => html`<li>${linked(one)}</li>`)}</ol>` : nothing}`;
@@ -201,7 +206,7 @@ class ConnectAccount extends Element {
     const live = this.channel?.state === "live";
     const { title } = this.option;
     const keys = html`<roe-form .fields=${(values) => this.fields(values)} .yes=${t("accounts.connectNow")} .send=${(values) => this.connect(values)}
-      .more=${html`${isOwner && !this.ownAddress ? html`<button class="text-button small" type="button" @click=${() => (this.ownAddress = true)}>${t("accounts.ownAddress")}</button><span class="grow"></span>` : nothing}
+      .more=${html`${isOwner && !this.ownAddress && !this.hasAddress ? html`<button class="text-button small" type="button" @click=${() => (this.ownAddress = true)}>${t("accounts.ownAddress")}</button><span class="grow"></span>` : nothing}
         <a class="button" data-go href="#/accounts">${t("app.cancel")}</a>`}></roe-form>`;
     return html`<ol class="steps card padded narrow">
       ${this.step(1, "create", t("accounts.stepCreate", { platform: title }), connected ? "done" : "now", connected ? nothing : this.createStep())}
@@ -213,6 +218,9 @@ class ConnectAccount extends Element {
       <a class="button" data-go href="#/accounts">${t("page.accounts")}</a></p>` : nothing}`;
   }
 }
+
+/** What a platform says of an account that it accepts, with what the app lacks. */
+export const accepted = ({ identity, problems }) => [t("accounts.accepted", { identity }), ...problems.map(({ text }) => text)].join(" · ");
 
 /** A text with its addresses as links. */
 const linked = (text) => text.split(LINK).map((part, at) => (at % 2 ? html`<a href=${part} target="_blank" rel="noreferrer">${part}</a>` : part));
