@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Origin, person_of
-from bot.store.connection import NEWEST, Accounts, Connection, sql
+from bot.store.connection import NEWEST, Accounts, Connection, on_accounts, sql
 from bot.turn import Turn
 
 MOST_TEXT = 500
@@ -54,21 +54,12 @@ ADD_AUDIT = sql(
     ON CONFLICT (key) DO NOTHING"""
 )
 FIND_AUDIT_KEY = sql("SELECT id FROM audit WHERE key = :key")
-# List audit events, newest first.
-LIST_AUDIT = sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")
-# List the audit events by or about a person, newest first.
-LIST_AUDIT_OF_PERSON = sql(
-    """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person
-    OR subject IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform))
-    ORDER BY id DESC LIMIT :limit"""
-)
-# List the audit events on some accounts, newest first.
-LIST_AUDIT_ON_ACCOUNTS = sql(
-    "SELECT * FROM audit WHERE id < :before AND account IN :accounts ORDER BY id DESC LIMIT :limit",
+# List the audit events on some accounts or on all, by or about a person or of everyone, newest first.
+LIST_AUDIT = sql(
+    """SELECT * FROM audit WHERE id < :before AND (:all = 1 OR account IN :accounts) AND (:anyone = 1
+    OR person = :person OR subject = :person OR subject IN (SELECT account || CAST(:on_account AS TEXT)
+    FROM conversations WHERE platform = :platform)) ORDER BY id DESC LIMIT :limit""",
     "accounts",
-)
-LIST_AUDIT_OF_PERSON_ON_ACCOUNTS = sql(
-    LIST_AUDIT_OF_PERSON.text.replace("WHERE", "WHERE account IN :accounts AND", 1), "accounts"
 )
 # Count the recent audit events of a person with an action.
 COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
@@ -132,14 +123,10 @@ def list_audit_entries(
     """Return the newest events with ids below `before`, by or about `person` ("" for all), of actors on these
     accounts.
     """
-    statement = LIST_AUDIT_OF_PERSON if person else LIST_AUDIT
     platform, _, id_ = person.partition(":")
-    whose = {"person": person, "platform": platform, "on_account": f":{id_}"}
-    given: dict[str, Any] = {"before": before, "limit": limit, **(whose if person else {})}
-    if accounts is not None:
-        statement = LIST_AUDIT_OF_PERSON_ON_ACCOUNTS if person else LIST_AUDIT_ON_ACCOUNTS
-        given["accounts"] = sorted(accounts)
-    return [_entry(row) for row in connection.execute(statement, given).all()]
+    whose = {"person": person, "platform": platform, "on_account": f":{id_}", "anyone": int(not person)}
+    given = {"before": before, "limit": limit, **whose, **on_accounts(accounts)}
+    return [_entry(row) for row in connection.execute(LIST_AUDIT, given).all()]
 
 
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import orjson
 import sqlalchemy
@@ -39,6 +39,8 @@ from bot.domain import (
 )
 from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnKind, TurnMessage, TurnState
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -57,6 +59,11 @@ def sql(text: str, *lists: str) -> Statement:
 
 Accounts = frozenset[str] | None
 """Accounts to which a query is restricted; None: all."""
+
+
+def on_accounts(accounts: Accounts) -> dict[str, Any]:
+    """Return the parameters of the condition `(:all = 1 OR account IN :accounts)`."""
+    return {"all": int(accounts is None), "accounts": sorted(accounts or [""])}
 
 
 class Rows(Protocol):
@@ -336,15 +343,18 @@ def _decode_kind(kind: str = StepKind.TOOL, title: str = "") -> tuple[StepKind, 
     return StepKind(kind), title
 
 
+def decode_fields(kind: Callable[..., T], row: Any, **decoded: Any) -> T:
+    """Return an object of a dataclass; its fields are columns of the same name, unless already decoded."""
+    names = (one.name for one in fields(cast("Any", kind)) if one.name not in decoded)
+    return kind(**{name: getattr(row, name) for name in names}, **decoded)
+
+
 def decode_message(row: Any) -> TurnMessage:
     """Return the message in a row."""
-    return TurnMessage(
-        id=row.id,
-        event_id=row.event_id,
-        message_id=row.message_id,
+    return decode_fields(
+        TurnMessage,
+        row,
         sender=decode_sender(row.sender),
-        text=row.text,
-        sent_at=row.sent_at,
         attachments=decode_attachments(row.attachments),
         deleted=bool(row.deleted),
         quotations=decode_quotations(row.quotations),
@@ -379,28 +389,15 @@ def decode_turn(
     cut_off: Sequence[StoppedAnswer] = (),
 ) -> Turn:
     """Return the turn in a row, with its messages, notes and the requesters of the work it continues."""
-    return Turn(
-        id=row.id,
+    return decode_fields(
+        Turn,
+        row,
         conversation=row.conversation_id,
         kind=TurnKind(row.kind),
         state=TurnState(row.state),
         address=decode_address(row.address),
-        thread_id=row.thread_id,
-        platform=row.platform,
-        created_at=row.created_at,
-        ready_at=row.ready_at,
-        attempt=row.attempt,
-        run_id=row.run_id,
-        last_attempt=row.last_attempt,
-        last_run_id=row.last_run_id,
-        checkpoint=row.checkpoint,
-        model=row.model,
         plan=bool(row.plan),
-        agent=row.agent,
-        busy=row.busy,
-        repeats=row.repeats,
         stopped=Stopped(row.stopped),
-        answers=row.answers,
         messages=tuple(messages),
         notes=tuple(notes),
         cut_off=tuple(cut_off),
@@ -408,5 +405,4 @@ def decode_turn(
         asked_by=asked_by,
         covers=covers,
         approved=tuple(approved),
-        error=row.error,
     )

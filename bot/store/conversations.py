@@ -12,6 +12,7 @@ from bot.store.connection import (
     NEWEST,
     OPEN,
     Connection,
+    decode_fields,
     decode_quotations,
     decode_sender,
     sql,
@@ -245,20 +246,11 @@ def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST
 
 
 def decode_conversation(row: Any) -> ConversationView:
-    return ConversationView(
-        id=row.id,
+    return decode_fields(
+        ConversationView,
+        row,
         key=ConversationKey(row.account, row.chat, row.topic, row.member),
-        platform=row.platform,
-        chat_kind=row.chat_kind,
-        thread_id=row.thread_id,
-        owner=row.owner,
-        model=row.model,
         plan=bool(row.plan),
-        busy=row.busy,
-        agent=row.agent,
-        title=row.title,
-        created_at=row.created_at,
-        active_at=row.active_at,
         owner_name=decode_sender(row.owner_sender).name if row.owner_sender else "",
         chat_title=row.chat_title or "",
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 
 from bot.store.chats import load_chat_titles
-from bot.store.connection import Accounts, Connection, decode_sender, sql
+from bot.store.connection import Accounts, Connection, decode_sender, on_accounts, sql
 from bot.store.conversations import CONVERSATION_VIEW, ConversationView, decode_conversation
 from bot.turn import INCIDENT_TOPIC, SCHEDULED_TOPIC
 
@@ -30,28 +29,22 @@ NAME_WITH_ROLE = sql(
     || CAST(:on_account AS TEXT) FROM conversations c WHERE c.platform = :platform))
     ORDER BY r.given_at DESC LIMIT 1"""
 )
-# List people with a private conversation or token usage on some accounts.
-LIST_PEOPLE_ON_ACCOUNTS = sql(
+# List people with a private conversation or token usage on some accounts or on all.
+LIST_PEOPLE = sql(
     """SELECT person, MIN(account) AS account FROM (SELECT c.owner AS person, c.account FROM conversations c
-    WHERE c.owner <> '' AND c.account IN :accounts UNION SELECT t.person || '', c.account FROM turns t
-    JOIN conversations c ON c.id = t.conversation_id WHERE t.total_tokens > 0 AND t.person <> ''
-    AND c.account IN :accounts) known GROUP BY person ORDER BY person LIMIT :limit""",
+    WHERE c.owner <> '' UNION SELECT t.person || '', c.account FROM turns t JOIN conversations c
+    ON c.id = t.conversation_id WHERE t.total_tokens > 0 AND t.person <> '') known
+    WHERE :all = 1 OR account IN :accounts GROUP BY person ORDER BY person LIMIT :limit""",
     "accounts",
 )
-LIST_PEOPLE = sql(LIST_PEOPLE_ON_ACCOUNTS.text.replace(" AND c.account IN :accounts", ""))
-_LISTED = f"topic NOT LIKE '{SCHEDULED_TOPIC}%' AND topic NOT LIKE '{INCIDENT_TOPIC}%'"
 # List the recently active conversations of people, or of accounts, without those of single schedules.
-LIST_OWNED_PLACES = sql(
-    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE owner IN :owners AND {_LISTED}
-    ORDER BY active_at DESC LIMIT :limit""",
+LIST_PLACES = sql(
+    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE (:all = 1 OR account IN :accounts)
+    AND (:anyone = 1 OR owner IN :owners) AND topic NOT LIKE '{SCHEDULED_TOPIC}%'
+    AND topic NOT LIKE '{INCIDENT_TOPIC}%' ORDER BY active_at DESC LIMIT :limit""",
+    "accounts",
     "owners",
 )
-LIST_PLACES_ON_ACCOUNTS = sql(
-    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE account IN :accounts AND {_LISTED}
-    ORDER BY active_at DESC LIMIT :limit""",
-    "accounts",
-)
-LIST_PLACES = sql(LIST_PLACES_ON_ACCOUNTS.text.replace("account IN :accounts AND ", ""))
 
 
 def load_person_names(connection: Connection, people: Iterable[str]) -> dict[str, str]:
@@ -91,11 +84,7 @@ def escape_like(text: str) -> str:
 
 def list_known_people(connection: Connection, accounts: Accounts) -> dict[str, str]:
     """Return people (`platform:id`) who used the bot on these accounts, with one of their accounts."""
-    given: dict[str, Any] = {"limit": MOST_PEOPLE}
-    if accounts is None:
-        found = connection.execute(LIST_PEOPLE, given).all()
-    else:
-        found = connection.execute(LIST_PEOPLE_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)}).all()
+    found = connection.execute(LIST_PEOPLE, {"limit": MOST_PEOPLE, **on_accounts(accounts)}).all()
     return {row.person: row.account for row in found}
 
 
@@ -103,11 +92,6 @@ def list_places(
     connection: Connection, accounts: Accounts, owners: Iterable[str] = ()
 ) -> list[ConversationView]:
     """Return recently active conversations: of `owners` if there are any, else on the accounts."""
-    given: dict[str, Any] = {"limit": MOST_PEOPLE}
-    if owners:
-        found = connection.execute(LIST_OWNED_PLACES, {**given, "owners": sorted(owners)}).all()
-    elif accounts is None:
-        found = connection.execute(LIST_PLACES, given).all()
-    else:
-        found = connection.execute(LIST_PLACES_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)}).all()
-    return [decode_conversation(row) for row in found]
+    whose = {"owners": sorted(owners) or [""], "anyone": int(not owners)}
+    given = {"limit": MOST_PEOPLE, **whose, **on_accounts(None if owners else accounts)}
+    return [decode_conversation(row) for row in connection.execute(LIST_PLACES, given).all()]

@@ -13,6 +13,7 @@ from bot.store.connection import (
     Connection,
     decode_choices,
     decode_sender,
+    on_accounts,
     sql,
 )
 from bot.store.conversations import CONVERSATION_VIEW, ConversationView, decode_conversation
@@ -36,11 +37,10 @@ FIRST_MESSAGE = sql(
     "SELECT sender, text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1"
 )
 CONVERSATIONS_OF = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id IN :ids", "ids")
-_RECENT = "state = 'failed' AND finished_at > :since AND replaced = 0"
-COUNT_FAILED = sql(f"SELECT COUNT(*) FROM turns WHERE {_RECENT}")
-COUNT_FAILED_OF = sql(
-    f"""SELECT COUNT(*) FROM turns WHERE {_RECENT} AND conversation_id IN (SELECT c.id FROM conversations c
-    WHERE c.account IN :accounts OR c.owner IN :owners)""",
+COUNT_FAILED = sql(
+    """SELECT COUNT(*) FROM turns WHERE state = 'failed' AND finished_at > :since AND replaced = 0
+    AND (:all = 1 OR conversation_id IN (SELECT c.id FROM conversations c WHERE c.account IN :accounts
+    OR c.owner IN :owners))""",
     "accounts",
     "owners",
 )
@@ -121,7 +121,5 @@ def _with_message(connection: Connection, one: OpenWork) -> OpenWork:
 
 def count_failed(connection: Connection, reach: Reach, since: float) -> int:
     """Count the turns within reach that failed after a time and were not answered again."""
-    if reach.accounts is None:
-        return int(connection.execute(COUNT_FAILED, {"since": since}).scalar_one())
-    given = {"since": since, "accounts": sorted(reach.accounts), "owners": sorted(reach.owners)}
-    return int(connection.execute(COUNT_FAILED_OF, given).scalar_one())
+    given = {"since": since, "owners": sorted(reach.owners) or [""], **on_accounts(reach.accounts)}
+    return int(connection.execute(COUNT_FAILED, given).scalar_one())

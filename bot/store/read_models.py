@@ -15,6 +15,7 @@ from bot.store.connection import (
     OPEN,
     Connection,
     Statement,
+    decode_fields,
     decode_message,
     decode_part,
     decode_steps,
@@ -185,19 +186,15 @@ def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
 
 
 def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
-    return TurnView(
-        id=row.id,
+    return decode_fields(
+        TurnView,
+        row,
         conversation=row.conversation_id,
         kind=TurnKind(row.kind),
         state=TurnState(row.state),
-        thread_id=row.thread_id,
-        run_id=row.run_id,
         repeats=max(row.repeats, 0),
         replaced=bool(row.replaced),
         stopped=bool(row.stopped),
-        error=row.error,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
         messages=tuple(messages),
         parts=tuple(parts),
         spent=decode_usage(row),

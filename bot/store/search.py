@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.store.connection import Connection, sql
+from bot.store.names import escape_like
 
 STEP = 5000
 """Number of turn ids that one transaction covers."""
@@ -89,5 +90,4 @@ def find_texts(
 
 
 def _parameters(words: str, owners: Sequence[str] | None) -> dict[str, object]:
-    escaped = words.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return {"pattern": f"%{escaped}%", "all": int(owners is None), "owners": list(owners or [""])}
+    return {"pattern": f"%{escape_like(words)}%", "all": int(owners is None), "owners": list(owners or [""])}

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store.connection import NEWEST, Connection, sql
+from bot.store.connection import NEWEST, Connection, decode_fields, on_accounts, sql
 from bot.turn import TurnState
 
 DELIVERED_PARTS = (
@@ -25,22 +25,11 @@ LIST_RUNS = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
     WHERE f.schedule_id = :schedule AND f.id < :before ORDER BY f.id DESC LIMIT :limit"""
 )
-# List the runs that were due in a period.
+# List runs due in a period: of a person's schedules and all schedules on some accounts, or of everyone's.
 LIST_RUNS_BETWEEN = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end ORDER BY f.due_at, f.id LIMIT :limit"""
-)
-# List the runs of a person's schedules that were due in a period.
-LIST_PERSON_RUNS_BETWEEN = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
-    WHERE person = :person) ORDER BY f.due_at, f.id LIMIT :limit"""
-)
-# List runs due in a period: of a person's schedules, and of all schedules on some accounts.
-LIST_RUNS_ON_ACCOUNTS_BETWEEN = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
-    WHERE account IN :accounts OR person = :person) ORDER BY f.due_at, f.id LIMIT :limit""",
+    WHERE f.due_at >= :begin AND f.due_at < :end AND (:all = 1 OR f.schedule_id IN (SELECT id FROM schedules
+    WHERE account IN :accounts OR person = :person)) ORDER BY f.due_at, f.id LIMIT :limit""",
     "accounts",
 )
 
@@ -75,15 +64,10 @@ def find_problem(row: Any) -> str:
 def decode_scheduled_run(row: Any) -> ScheduledRun:
     """Decode a run row."""
     state = TurnState(row.state) if row.state else None
-    return ScheduledRun(
-        id=row.id,
+    return decode_fields(
+        ScheduledRun,
+        row,
         schedule=row.schedule_id,
-        due_at=row.due_at,
-        at=row.at,
-        attempt=row.attempt,
-        missed=row.missed,
-        skipped=row.skipped,
-        retry_at=row.retry_at,
         turn=row.turn_id,
         state=state,
         delivered=row.delivered > 0 and row.lost == 0 and state is TurnState.DONE,
@@ -110,9 +94,6 @@ def list_runs_between(
     """Return runs due from `begin` until before `end`, by time; of all people, or of one person and of
     everyone on `accounts`.
     """
-    given: dict[str, Any] = {"begin": begin, "end": end, "limit": limit}
-    given |= {"person": person} if person else {}
-    statement = LIST_PERSON_RUNS_BETWEEN if person else LIST_RUNS_BETWEEN
-    if person and accounts:
-        statement, given = LIST_RUNS_ON_ACCOUNTS_BETWEEN, {**given, "accounts": sorted(accounts)}
-    return [decode_scheduled_run(row) for row in connection.execute(statement, given).all()]
+    reach = {"person": person, **on_accounts(frozenset(accounts) if person else None)}
+    given = {"begin": begin, "end": end, "limit": limit, **reach}
+    return [decode_scheduled_run(row) for row in connection.execute(LIST_RUNS_BETWEEN, given).all()]

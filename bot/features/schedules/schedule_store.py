@@ -14,8 +14,10 @@ from bot.store.connection import (
     NEWEST,
     Connection,
     decode_address,
+    decode_fields,
     decode_sender,
     encode_sender,
+    on_accounts,
     sql,
 )
 from bot.store.open_work import Reach
@@ -105,17 +107,9 @@ ADD_SCHEDULE = sql(
     :now, :next_at) RETURNING id"""
 )
 GET_SCHEDULE = sql(f"SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id = :id")
+# List the schedules of a person and all schedules on some accounts, or those of everyone.
 LIST_SCHEDULES = sql(
-    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id < :before AND state <> 'draft' ORDER BY id DESC
-    LIMIT :limit"""
-)
-LIST_PERSON_SCHEDULES = sql(
-    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE person = :person AND id < :before AND state <> 'draft'
-    ORDER BY id DESC LIMIT :limit"""
-)
-# List the schedules of a person, and all schedules on some accounts.
-LIST_SCHEDULES_ON_ACCOUNTS = sql(
-    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE (account IN :accounts OR person = :person)
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE (:all = 1 OR account IN :accounts OR person = :person)
     AND id < :before AND state <> 'draft' ORDER BY id DESC LIMIT :limit""",
     "accounts",
 )
@@ -210,11 +204,9 @@ def list_schedules(
     accounts: Collection[str] = (),
 ) -> list[Schedule]:
     """Return schedules, newest first: of all people, or of one person and of everyone on `accounts`."""
-    given: dict[str, Any] = {"before": before, "limit": limit, **({"person": person} if person else {})}
-    statement = LIST_PERSON_SCHEDULES if person else LIST_SCHEDULES
-    if person and accounts:
-        statement, given = LIST_SCHEDULES_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)}
-    return [decode_schedule(row) for row in connection.execute(statement, given).all()]
+    reach = {"person": person, **on_accounts(frozenset(accounts) if person else None)}
+    given = {"before": before, "limit": limit, **reach}
+    return [decode_schedule(row) for row in connection.execute(LIST_SCHEDULES, given).all()]
 
 
 def list_next_schedules(connection: Connection, reach: Reach, limit: int = 5) -> list[Schedule]:
@@ -294,26 +286,14 @@ def load_last_address(connection: Connection, conversation: int) -> ReplyAddress
 
 def decode_schedule(row: Any) -> Schedule:
     """Decode a schedule row."""
-    return Schedule(
-        id=row.id,
+    return decode_fields(
+        Schedule,
+        row,
         kind=ScheduleKind(row.kind),
         state=ScheduleState(row.state),
-        text=row.text,
-        spoken=row.spoken,
-        rule=row.rule,
-        zone=row.zone,
-        account=row.account,
-        platform=row.platform,
-        chat=row.chat,
         chat_kind=ChatKind(row.chat_kind),
-        topic=row.topic,
         conversation=row.conversation_id,
-        made_in=row.made_in,
         maker=decode_sender(row.maker),
-        made_at=row.made_at,
-        next_at=row.next_at,
-        failures=row.failures,
-        digested_at=row.digested_at,
         chat_title=row.chat_title or "",
     )
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from bot.store.connection import Accounts, Connection, Rows, Statement, sql
+from bot.store.connection import Accounts, Connection, Rows, Statement, on_accounts, sql
 from bot.store.names import load_person_names
 from bot.store.usage import TurnUsage, UsageSum, decode_usage
 
@@ -67,7 +67,8 @@ class UsageKey(StrEnum):
 
 _COUNTS = "input_tokens, {0}.output_tokens, {0}.total_tokens, {0}.cached_tokens, {0}.cost, t.currency"
 _SPENT = """FROM turns t JOIN conversations c ON c.id = t.conversation_id {} WHERE t.total_tokens > 0
-AND t.created_at >= :since AND (CAST(:person AS TEXT) = '' OR t.person = :person)"""
+AND t.created_at >= :since AND (CAST(:person AS TEXT) = '' OR t.person = :person)
+AND (:all = 1 OR c.account IN :accounts)"""
 # Both databases divide whole seconds alike.
 _KEYS: Mapping[UsageKey, str] = MappingProxyType(
     {
@@ -80,20 +81,18 @@ _KEYS: Mapping[UsageKey, str] = MappingProxyType(
 )
 
 
-def _break_down(key: UsageKey, limit: str = "") -> str:
+def _break_down(key: UsageKey) -> Statement:
     """Return the statement that sums the usage by key. By model, a turn counts as its model calls do."""
-    rows = f"SELECT {_KEYS[key]} AS who, c.id AS place, t.{_COUNTS.format('t')} {_SPENT.format('')}{limit}"
+    rows = f"SELECT {_KEYS[key]} AS who, c.id AS place, t.{_COUNTS.format('t')} {_SPENT.format('')}"
     if key is UsageKey.MODEL:
         calls = _SPENT.format("JOIN model_usage u ON u.turn_id = t.id")
         rows += f""" AND NOT EXISTS (SELECT 1 FROM model_usage u WHERE u.turn_id = t.id) UNION ALL
-        SELECT u.model, c.id, u.{_COUNTS.format("u")} {calls}{limit}"""
-    return f"SELECT who, MAX(place) AS place, {USAGE_SUMS} FROM ({rows}) spent GROUP BY who"
+        SELECT u.model, c.id, u.{_COUNTS.format("u")} {calls}"""
+    sums = f"SELECT who, MAX(place) AS place, {USAGE_SUMS} FROM ({rows}) spent GROUP BY who"
+    return sql(sums, "accounts")
 
 
-BREAKDOWNS = MappingProxyType({key: sql(_break_down(key)) for key in UsageKey})
-BREAKDOWNS_ON_ACCOUNTS = MappingProxyType(
-    {key: sql(_break_down(key, " AND c.account IN :accounts"), "accounts") for key in UsageKey}
-)
+BREAKDOWNS = MappingProxyType({key: _break_down(key) for key in UsageKey})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +117,9 @@ def break_down_usage(
     """Return the usage since a time by key, of a person or of everyone, on the accounts: days in order,
     others by tokens. Days start at midnight in a zone `ahead` seconds ahead of UTC.
     """
-    given: dict[str, Any] = {"since": since, "person": person}
+    given = {"since": since, "person": person, **on_accounts(accounts)}
     given |= {"ahead": ahead} if key is UsageKey.DAY else {}
-    if accounts is None:
-        rows = connection.execute(BREAKDOWNS[key], given).all()
-    else:
-        rows = connection.execute(BREAKDOWNS_ON_ACCOUNTS[key], {**given, "accounts": sorted(accounts)}).all()
+    rows = connection.execute(BREAKDOWNS[key], given).all()
     order = (lambda row: row.who) if key is UsageKey.DAY else (lambda row: -row.total)
     return [UsageShare(str(row.who), row.place, _spending(row)) for row in sorted(rows, key=order)]
 
