@@ -38,6 +38,14 @@ class RetryTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageEdit:
+    """Another text for a message, with the id of its event."""
+
+    event_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnsweredTurn:
     """The last answered turn of a conversation; `source` is the turn whose messages it answered."""
 
@@ -170,60 +178,26 @@ def repeat_answer(
     limits: UsageLimits,
     actor: Actor,
     now: float,
+    edit: MessageEdit | None = None,
 ) -> int:
-    """Open a retry without a command, with the same reply address as the previous answer. Return 0 if a turn
-    is in progress or another one has been answered in the meantime. `model` is the account's model.
+    """Open a retry without a command, with the same reply address as the previous answer. With `edit`, the
+    turn's only message gets another text. `model` is the account's model.
+
+    Return 0 if a turn is in progress, another one has been answered in the meantime, or the message can't be
+    edited any more.
     """
     if not _lock_last(connection, answered, view):
+        return 0
+    if edit is not None and find_editable(connection, view.id) != answered.source:
         return 0
     address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
     if address.chat != view.key.chat:
         # The chat's id may have changed since that answer.
         address = replace(address, chat=view.key.chat, reply_to="")
     again = RetryTarget(view.id, address, view.platform, model, thread_id, checkpoint, actor)
-    opened = _open_retry(connection, answered, again, limits, now)
-    done = AuditEvent("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
-    record_event(connection, actor, done, now)
-    return opened
-
-
-def replace_message(
-    connection: Connection,
-    answered: AnsweredTurn,
-    view: ConversationView,
-    text: str,
-    event_id: str,
-    *,
-    checkpoint: str,
-    thread_id: str,
-    model: str,
-    limits: UsageLimits,
-    actor: Actor,
-    now: float,
-) -> int:
-    """Open a turn with the only message of an answered turn, which has another text now and is answered on a
-    fork that precedes it. Return 0 if a turn is in progress, or if that message can't be replaced any more.
-    """
-    if not _lock_last(connection, answered, view) or find_editable(connection, view.id) != answered.source:
-        return 0
-    limits.count_message(connection, now)
-    _mark_replaced(connection, answered)
-    abandon_interrupt(connection, view.id, thread_id, actor, now)
-    address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
-    opened = open_turn(
-        connection,
-        view.id,
-        TurnKind.CHAT,
-        replace(address, reply_to=event_id),
-        view.platform,
-        thread_id,
-        now,
-        model=model,
-        checkpoint=checkpoint,
-    )
-    fresh = {"turn": opened, "event_id": event_id, "text": text, "now": now}
-    connection.execute(COPY_MESSAGE, {**fresh, "source": answered.source})
-    done = AuditEvent("message replaced", f"turn {answered.source}", f"{address.account} {address.chat}")
+    opened = _open_retry(connection, answered, again, limits, now, edit)
+    action, number = ("retry", answered.id) if edit is None else ("message replaced", answered.source)
+    done = AuditEvent(action, f"turn {number}", f"{address.account} {address.chat}")
     record_event(connection, actor, done, now)
     return opened
 
@@ -254,6 +228,7 @@ def _open_retry(
     again: RetryTarget,
     limits: UsageLimits,
     now: float,
+    edit: MessageEdit | None = None,
 ) -> int:
     limits.count_message(connection, now)
     _mark_replaced(connection, answered)
@@ -262,16 +237,20 @@ def _open_retry(
         connection,
         again.conversation,
         TurnKind.CHAT,
-        again.address,
+        again.address if edit is None else replace(again.address, reply_to=edit.event_id),
         again.platform,
         again.thread_id,
         now,
         model=again.model,
-        repeats=answered.source,
+        repeats=answered.source if edit is None else 0,
         checkpoint=again.checkpoint,
-        size=0,
+        size=int(edit is not None),
     )
-    connection.execute(COPY_ANSWERS, {"id": opened, "source": answered.source})
+    if edit is None:
+        connection.execute(COPY_ANSWERS, {"id": opened, "source": answered.source})
+    else:
+        new = {"turn": opened, "source": answered.source, "now": now}
+        connection.execute(COPY_MESSAGE, {**new, "event_id": edit.event_id, "text": edit.text})
     return opened
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
+from operator import attrgetter
 
 from bot.domain import PartState, ProgressState, StepKind, ToolStep
 from bot.server.api.schemas import ApiModel
@@ -17,6 +18,7 @@ MAX_SPANS = 500
 MAX_TEXT = 2000
 """Characters of each text in a span."""
 RUN = "run"
+TOKENS = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
 Detail = dict[str, str | int | float]
 DONE, FAILED, ACTIVE = ProgressState.DONE, ProgressState.FAILED, ProgressState.ACTIVE
 DELIVERED = {PartState.FINAL: DONE, PartState.UNDELIVERED: FAILED}
@@ -78,7 +80,7 @@ class TraceBuilder:
             turn=view.id,
             begin=min((span.begin for span in spans), default=view.created_at),
             end=None if open_ else max([view.finished_at, *(span.end or 0.0 for span in spans)]),
-            spans=sorted(spans[:MAX_SPANS], key=_begin_of),
+            spans=sorted(spans[:MAX_SPANS], key=attrgetter("begin")),
             truncated=self.truncated or len(spans) > MAX_SPANS,
         )
 
@@ -121,10 +123,8 @@ class TraceBuilder:
         failed: list[ModelCall] = []
         for number, call in enumerate(run.calls if run else ()):
             same = [one for one in failed if one.task == call.task]
-            failed = [
-                *(one for one in failed if one.task != call.task),
-                *([*same, call] if call.error else []),
-            ]
+            others = [one for one in failed if one.task != call.task]
+            failed = [*others, *same, call] if call.error else others
             yield self._span(
                 f"model-{number}",
                 SpanKind.MODEL,
@@ -134,12 +134,9 @@ class TraceBuilder:
                 parent=parents.get(call.task, RUN) if call.task else RUN,
                 state=FAILED if call.error else DONE,
                 attempt=len(same) + 1,
-                input_tokens=call.input_tokens,
-                output_tokens=call.output_tokens,
-                total_tokens=call.total_tokens,
-                cached_tokens=call.cached_tokens,
                 cost=call.cost,
                 error=call.error,
+                **{name: getattr(call, name) for name in TOKENS},
             )
 
     def _tool_span(self, identity: str, step: ToolStep, begin: float) -> SpanInfo:
@@ -195,7 +192,3 @@ class TraceBuilder:
         masked = self.mask(value)
         self.truncated = self.truncated or len(masked) > MAX_TEXT
         return masked[:MAX_TEXT]
-
-
-def _begin_of(span: SpanInfo) -> float:
-    return span.begin

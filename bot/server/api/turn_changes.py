@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 from fastapi import APIRouter, HTTPException, Request
@@ -20,7 +19,7 @@ from bot.server.api.sse import Subscriptions
 from bot.server.api.turns import Id, texts_of
 from bot.store.conversations import ConversationView
 from bot.store.ratings import rate_answer
-from bot.store.retries import find_last_answered, repeat_answer, replace_message
+from bot.store.retries import MessageEdit, find_last_answered, repeat_answer
 
 NOT_LAST = "Only the last answered turn of a conversation can be retried."
 NOT_EDITABLE = "Only your last message can be replaced, once it has been answered."
@@ -66,11 +65,8 @@ async def open_again(
         thread_id, checkpoint = await find_fork(services.core.runtime, last, services.core.new_id)
     except RunMissing as error:
         raise HTTPException(409, texts("retry_gone")) from error
-    work = repeat_answer
-    if edited is not None:
-        work = partial(replace_message, text=edited.text, event_id=edited.event_id)
     opened = await services.db.transact(
-        work,
+        repeat_answer,
         last,
         of,
         checkpoint=checkpoint,
@@ -79,6 +75,7 @@ async def open_again(
         limits=limits,
         actor=audit_actor(services, by),
         now=now,
+        edit=MessageEdit(edited.event_id, edited.text) if edited is not None else None,
     )
     if not opened:
         raise HTTPException(409, texts("retry_busy") if edited is None else NOT_EDITABLE)
