@@ -89,9 +89,7 @@ class Origin:
 
 
 def person_of(platform: str, sender: Sender) -> str:
-    """Return a person as `platform:id`, or an app as `platform:app:id`; the result is the same in all
-    chats.
-    """
+    """Return a person as `platform:id`, or an app as `platform:app:id`: the same in all chats."""
     return sender.id if sender.account else f"{platform}:{sender.key}"
 
 
@@ -140,9 +138,7 @@ class AttachmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message; `ref` is the adapter's reference for fetching it, `size` is in bytes (-1:
-    unknown).
-    """
+    """A file of a message; `ref` is the adapter's reference to it, `size` is in bytes (-1: unknown)."""
 
     kind: AttachmentKind
     filename: str
@@ -154,10 +150,9 @@ class Attachment:
 class QuotationKind(StrEnum):
     """Kind of quoted content in a message, which is not its author's own text.
 
-    Messages of others: a forwarded message, a quoted part of one, a shared message, the message that is
-    replied to, and the message that the thread grew from. Content with a form of its own: a card of an app,
-    the transcript of a recording, a poll, a checklist, a place, a contact, a sticker, a notice of the
-    platform (a person joined, a call ended), the preview of a link, and content that Roebot can't read.
+    Messages of others: forwarded, quoted in part, shared, replied to, and the one that the thread grew from.
+    Content with a form of its own: an app's card, a recording's transcript, a poll, a checklist, a place, a
+    contact, a sticker, a platform's notice (a call ended), a link's preview, and what Roebot can't read.
     """
 
     FORWARD = "forward"
@@ -234,9 +229,7 @@ class MentionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mentioned person, channel, or role (a group of people): its name in the text, without `@` or `#`, and
-    its id in the platform's spelling.
-    """
+    """A mentioned person, channel or role (a group of people): its name without `@` or `#`, and its id."""
 
     kind: MentionKind
     name: str
@@ -273,8 +266,7 @@ class InboundMessage:
     - `mentioned`: `text` mentions the bot, also where it did not have to.
     - `group_key`: the same for all parts of an album or of messages forwarded together.
     - `text`: the author's own words, without the mention of the bot.
-    - `quotations`: all other content, such as what the author forwarded, a card or a poll; none of it is in
-      `text`.
+    - `quotations`: all other content, such as a forwarded message, a card or a poll; `text` has none of it.
     - `mentions`: the people, channels and roles that `text` names, without the bot.
     - `link`: URL of the message on the platform ("" if it has none).
     - `clicked`: a button of the message that it replies to (`reply_to`) was pressed; nothing was written.
@@ -342,9 +334,7 @@ InboundEvent = InboundMessage | InboundChange
 
 @dataclass(frozen=True, slots=True)
 class InboundRating:
-    """A person's rating of an answer: from the sender of `origin`, for the message `message_id`. `event_id`
-    is unique within the account.
-    """
+    """A rating of the answer `message_id` by the sender of `origin`; `event_id` is unique on the account."""
 
     event_id: str
     origin: Origin
@@ -414,9 +404,8 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """A stored tool call or todo of a run: `arguments`, `result` and `title` are short lines of plain text
-    that may quote anyone. The state is ACTIVE if there is no result; `seconds` is the duration (None:
-    unknown). `title` is the text of a todo or a subagent's task.
+    """A stored tool call or todo of a run. `arguments`, `result` and `title` (the todo, or a subagent's task)
+    are short lines that may quote anyone. ACTIVE means no result yet; `seconds` is None if unknown.
     """
 
     tool: str

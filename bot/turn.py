@@ -105,9 +105,7 @@ class TurnMessage:
 
     @property
     def says_nothing(self) -> bool:
-        """Return whether the author neither wrote nor spoke content of their own, so that the message answers
-        no question.
-        """
+        """Return whether the author neither wrote nor spoke anything, so that it answers no question."""
         return says_nothing(self.text, self.quotations)
 
 

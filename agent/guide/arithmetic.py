@@ -49,7 +49,7 @@ def evaluate(question: str) -> tuple[str, str] | None:
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
     shown = re.sub(r"(?<=[\d%)])\s*([-+*/])\s*", lambda sign: f" {_SIGNS.get(sign[1], sign[1])} ", text)
-    return re.sub(_NUMBER, lambda number: _group(number[0]), shown), _format(value)
+    return re.sub(_NUMBER, lambda number: f"{Decimal(number[0]):,f}", shown), _format(value)
 
 
 def _compute(node: ast.expr) -> Fraction:
@@ -68,13 +68,5 @@ def _compute(node: ast.expr) -> Fraction:
 def _format(value: Fraction) -> str:
     context = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN)
     rounded = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    text = f"{rounded:f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return _group(text) if Fraction(rounded) == value else f"{_group(text)}…"
-
-
-def _group(number: str) -> str:
-    """Return a number with commas between thousands."""
-    sign, number = ("-", number[1:]) if number.startswith("-") else ("", number)
-    whole, point, rest = number.partition(".")
-    return f"{sign}{int(whole):,}{point}{rest}"
+    text = f"{rounded.normalize():,f}"
+    return text if Fraction(rounded) == value else f"{text}…"

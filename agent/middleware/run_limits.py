@@ -69,9 +69,7 @@ MAX_RUNS = 1_000
 
 
 class UsageCounter(BaseCallbackHandler):
-    """Charges all model calls in its context to a meter, and records them: answers, retries, titles and
-    summaries.
-    """
+    """Charges all model calls in its context to a meter and records them, also titles and summaries."""
 
     run_inline = True
 

@@ -79,9 +79,7 @@ class Documentation:
         self._db.executemany("INSERT INTO part VALUES (?, ?, ?)", rows)
 
     def search(self, words: Sequence[str], limit: int = 10) -> list[DocMatch]:
-        """Return the sections that contain these words, the best first. A word with alternatives has them
-        separated by `|`.
-        """
+        """Return the sections with these words, the best first. `|` separates the alternatives for a word."""
         terms = list(dict.fromkeys(words))[:MAX_TERMS]
         with self._lock:
             found = [(self._match(term), self._match(term, "{title heading} : ")) for term in terms]

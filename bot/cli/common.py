@@ -157,9 +157,7 @@ def ask_secret(text: str, *, complaint: str = ENDED) -> str:
 
 
 def confirm(text: str, *, default: bool, again: str = "Enter y or n") -> bool:
-    """Ask a yes/no question. After any other answer, print `again` and repeat it; the end of input means
-    no.
-    """
+    """Ask a yes/no question; after any other answer, print `again` and repeat. End of input means no."""
     choice = f"[{'Y/n' if default else 'y/N'}]: "
     answer = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
     while answer not in {"y", "yes", "n", "no"}:

@@ -29,9 +29,7 @@ class ModelCheck:
 
 
 def list_model_offers() -> Sequence[Mapping[str, Any]]:
-    """Return the available models and the providers without a key, with their entries for `models`.
-    Blocking.
-    """
+    """Return the usable models and the providers without a key, with their `models` entries. Blocking."""
     try:
         found: Sequence[Mapping[str, Any]] = orjson.loads(_run(DISCOVERY_MODULE, b"", OFFER_SECONDS))
     except (subprocess.TimeoutExpired, ValueError):

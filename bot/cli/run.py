@@ -96,9 +96,7 @@ async def _until_signalled(settings: StartOptions) -> None:
 
 
 async def _banner(address: str, service: BotService) -> None:
-    """Print the address, a sign-in link and the state of the accounts in a single write, so that log lines
-    can't split them.
-    """
+    """Print the address, a sign-in link and the accounts in one write, so that log lines can't split them."""
     texts = texts_for(find_locale(service.settings.env))
     model = await _model_line(service, texts)
     accounts = await _wait_for_accounts(service)

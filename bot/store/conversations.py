@@ -220,9 +220,7 @@ def load_conversation(connection: Connection, conversation_id: int) -> Conversat
 def list_conversations(
     connection: Connection, account: str, before: int = NEWEST, limit: int = 50, owners: Sequence[str] = ()
 ) -> list[ConversationView]:
-    """Return an account's conversations with ids below `before`, newest first; `owners` restricts them to
-    these people.
-    """
+    """Return conversations of an account with ids below `before`, newest first, all or those of `owners`."""
     given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
     if owners:
         found = connection.execute(LIST_OWNED_CONVERSATIONS, {**given, "owners": list(owners)}).all()

@@ -49,9 +49,7 @@ def rate_answer(connection: Connection, turn: int, value: int, actor: Actor, now
 
 
 def record_rating(connection: Connection, rating: InboundRating, now: float) -> bool:
-    """Store a person's rating of an answer if it differs from their last one. Return False if the message is
-    not an answer.
-    """
+    """Store a person's rating if it differs from their last one. Return False if it is not of an answer."""
     origin = rating.origin
     where = {"account": origin.account, "chat": origin.chat, "message_id": rating.message_id}
     row = connection.execute(FIND_ANSWERING_TURN, where).first()

@@ -148,9 +148,7 @@ def list_turns(
     limit: int = 50,
     only: TurnFilter | None = None,
 ) -> list[TurnView]:
-    """Return turns of a conversation, or of all, with ids below `before`, newest first, with messages and
-    parts.
-    """
+    """Return turns with ids below `before`, newest first, with messages and parts (None: of all)."""
     given: dict[str, Any] = {"before": before, "limit": limit}
     names = [] if only is None else [*only.fill(given)]
     if conversation_id is not None:

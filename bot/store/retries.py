@@ -132,9 +132,7 @@ def open_retry(
 def queue_retry(
     connection: Connection, command: Turn, *, text: str, limits: UsageLimits = UNLIMITED, now: float
 ) -> None:
-    """Queue a retry behind the turn in progress. It repeats whichever turn was answered last when it starts.
-    Only one can wait.
-    """
+    """Queue a retry, if none waits, behind the turn in progress. It repeats what was answered last then."""
     record_answer(connection, command, text, now)
     if connection.execute(FIND_QUEUED_RETRY, {"conversation": command.conversation}).first() is not None:
         return

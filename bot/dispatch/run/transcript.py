@@ -307,9 +307,7 @@ class RunTranscript:
         return not any(text.strip() for key, text in self.texts.items() if key not in other)
 
     def record_event(self, event: RunEvent, at: float | None = None) -> bool:
-        """Record an event at time `at` (s since the epoch; None: unknown). Return whether the text or
-        progress changed.
-        """
+        """Record an event at time `at` (s, None: unknown). Return whether the text or progress changed."""
         match event:
             case TextDelta(message_id, text):
                 self.texts[message_id] = self.texts.get(message_id, "") + text

@@ -277,9 +277,7 @@ def _check_place(services: ApiServices, by: Principal, of: ConversationView) -> 
 
 
 def _check_text(services: ApiServices, by: Principal, one: Schedule) -> None:
-    """Check that the caller may choose the text of a schedule, which acts on its creator's behalf. Raises
-    403.
-    """
+    """Check that the caller may choose the text of a schedule, which its creator stands for. Raises 403."""
     rank = services.core.policy(one.account).role_of(one.origin)
     own = _is_own(by, one)
     check(services, by, Permission.DIGESTS, Target(one.account, own=own, rank=rank))

@@ -58,9 +58,7 @@ _SAY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTarget:
-    """Destination chat of a schedule; the fields are those of
-    `bot.features.schedules.schedule_store.Schedule`.
-    """
+    """Destination chat of a schedule, with fields as of `Schedule`."""
 
     account: str
     platform: str
@@ -216,9 +214,7 @@ class ScheduleService:
         return ParsedTime(rule, describe_rule(texts, rule, of_zone), ""), name
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
-        """Return the next runs of a time (seconds since the epoch). Raises ScheduleRefused if no schedule may
-        have them.
-        """
+        """Return the next runs of a time (s since the epoch). Raises ScheduleRefused if it is not allowed."""
         found, name = await self.parse_time(text, zone)
         of_zone = await find_zone(name)
         runs = next_runs(found.rule, of_zone, self._clock.now(), SHOWN)
@@ -267,9 +263,7 @@ class ScheduleService:
     async def carry_out(
         self, made: Proposal, draft: Schedule, one: Schedule, actor: Actor
     ) -> SchedulePreview | None:
-        """Change or delete a schedule according to a proposal; return the changed schedule, or None for a
-        deletion.
-        """
+        """Change or delete a schedule as proposed. Return the changed schedule, None for a deletion."""
         if made.action is ProposalAction.DELETE:
             changed = None
         else:

@@ -75,9 +75,7 @@ class Settings(ApiModel):
 
 
 class Problem(ApiModel):
-    """What is wrong and what to do about it. `key` is the place in the file ("models[0].name"), `line` its
-    line (0: none).
-    """
+    """What is wrong and what to do. `key` is the place in the file ("models[0].name"), `line` 0 for none."""
 
     key: str
     line: int

@@ -128,9 +128,7 @@ async def read_conversation_usage(
 
 
 def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
-    """Return the person whose usage is shown, or "" for everyone. Raises 404 if a member asks for someone
-    else's.
-    """
+    """Return the person whose usage is shown ("": everyone). Raises 404 if a member asks for another."""
     if may(services, by, Permission.USAGE):
         return person
     if person not in ("", by.person):

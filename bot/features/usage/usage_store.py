@@ -153,9 +153,7 @@ def sum_usage(
     conversation: int | None = None,
     accounts: Accounts = None,
 ) -> UsageSum:
-    """Sum the usage since a time on the accounts: of a person, or else of a conversation, or else of
-    everyone.
-    """
+    """Sum the usage since a time on the accounts: of a person, else of a conversation, else of everyone."""
     if person is not None:
         found = _query(connection, USAGE_OF_PERSON, accounts, since=since, person=person)
     elif conversation is not None:

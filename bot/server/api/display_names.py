@@ -105,9 +105,7 @@ Search = Annotated[str, Query(max_length=100, description="Part of a name; omit 
 async def list_names(
     services: Services, by: By, q: Search = "", kind: NameKind | None = None, limit: Limit = DEFAULT
 ) -> schemas.NameList:
-    """List people and chats by name: members find themselves and their own chats, admins those of
-    their accounts.
-    """
+    """List people and chats by name: members find their own, admins those of their accounts."""
     accounts = accounts_with(services, by, Permission.READ)
     sees_own = accounts is not None and not accounts
     texts, wanted = texts_of(services, by), q.strip().casefold()

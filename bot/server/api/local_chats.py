@@ -28,9 +28,7 @@ NOT_THEIRS = "This conversation belongs to someone else, and only they can write
 
 
 async def open_chat(services: ApiServices, by: Principal, account: str, chat: str) -> ConversationView:
-    """Open a chat in the web console or the terminal. Raises 404 for other accounts and for someone else's
-    chat.
-    """
+    """Open a local chat. Raises 404 for accounts of other platforms and for someone else's chat."""
     adapter = presenters.local_adapter(services, account)
     if adapter is None or not by.can_reach(account, adapter.platform):
         raise not_found("local account")

@@ -26,9 +26,7 @@ class SignInLink(ApiModel):
 
 
 class SignedIn(ApiModel):
-    """The signed-in caller. `how` is token or link; `account` is the account that they signed in
-    from.
-    """
+    """The signed-in caller. `how` is token or link; `account` is the one that they signed in from."""
 
     person: str
     name: str
@@ -129,9 +127,7 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of a reply: either text, as Markdown, or a file with its URL. `choices` are its buttons while
-    the question is open.
-    """
+    """A part of a reply: Markdown text, or a file with its URL. `choices` are buttons of an open question."""
 
     index: int
     kind: PartKind
@@ -172,9 +168,7 @@ class PersonUsage(UsageTotals):
 
 
 class UsageReport(ApiModel):
-    """Tokens used by turns accepted since `since`, in total and by person (in pages); `next` is the cursor of
-    the next page.
-    """
+    """Tokens used by turns accepted since `since`, in total and by person; `next` is the next cursor."""
 
     since: float
     total: UsageTotals
@@ -286,9 +280,7 @@ class SearchPage(ApiModel):
 
 
 class PostResult(ApiModel):
-    """An accepted and stored turn. `turn` is None if it is not among the latest turns; `event_id` is "" if
-    there is no message.
-    """
+    """An accepted turn: None if it is not among the latest. `event_id` is "" if there is no message."""
 
     conversation: int
     event_id: str

@@ -28,9 +28,7 @@ router = APIRouter(prefix="/api/turns", tags=["turns"])
 
 
 class EditedMessage(ClientEvent):
-    """The new text of a message. `event_id` is chosen by the client; sending the same one again has no
-    effect.
-    """
+    """The new text of a message, with an `event_id` as for a new one."""
 
     text: str = Field(min_length=1)
 

@@ -216,9 +216,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
 @router.get("/{turn}/trace")
 @open_to(Role.MEMBER)
 async def get_trace(turn: Id, services: Services, by: By) -> TurnTrace:
-    """Return what happened to a turn by time: messages, queue, run, model and tool calls, approval and
-    deliveries.
-    """
+    """Return a turn by time: messages, queue, run, model and tool calls, approval and deliveries."""
     of, view = await local_chats.visible_turn(services, by, turn)
     await record_conversation_read(services, by, of)
     times = await services.db.transact(load_times, of.id, turn)
