@@ -11,7 +11,7 @@ from fractions import Fraction
 LONGEST = 120
 """Maximum number of characters of an expression."""
 DIGITS = 12
-"""Significant digits of a result that does not end; it is marked with an ellipsis."""
+"""Least number of digits of a result that does not end; it is marked with an ellipsis."""
 _NUMBER = r"\d+(?:\.\d+)?"
 _AROUND = re.compile(
     r"^(?:please |can you )?(?:what(?:'s|’s| is| are)|how much (?:is|are)|calculate|compute"
@@ -66,7 +66,8 @@ def _compute(node: ast.expr) -> Fraction:
 
 
 def _format(value: Fraction) -> str:
-    context = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN)
+    whole = len(str(abs(int(value))))
+    context = Context(prec=max(DIGITS, whole), rounding=ROUND_HALF_EVEN)
     rounded = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    text = f"{rounded.normalize():,f}"
+    text = f"{rounded.normalize(context):,f}"
     return text if Fraction(rounded) == value else f"{text}…"
