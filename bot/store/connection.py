@@ -343,7 +343,7 @@ def _decode_kind(kind: str = StepKind.TOOL, title: str = "") -> tuple[StepKind, 
     return StepKind(kind), title
 
 
-def decode_fields(kind: Callable[..., T], row: Any, **decoded: Any) -> T:
+def decode_fields(kind: Callable[..., T], row: Any, /, **decoded: Any) -> T:
     """Return an object of a dataclass; its fields are columns of the same name, unless already decoded."""
     names = (one.name for one in fields(cast("Any", kind)) if one.name not in decoded)
     return kind(**{name: getattr(row, name) for name in names}, **decoded)
