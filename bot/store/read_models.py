@@ -68,7 +68,7 @@ class TurnGroup(StrEnum):
 class TurnFilter:
     """Turns to list. `owner` sees those of their own conversations on the account `home` and in the web
     console, and all on `accounts` ("": everyone's). `text` is contained in a message or reply; `person` is
-    `platform:id`.
+    `platform:id`; `first` is the lowest id.
     """
 
     owner: str = ""
@@ -78,6 +78,7 @@ class TurnFilter:
     text: str = ""
     account: str = ""
     person: str = ""
+    first: int = 0
 
     def fill(self, given: dict[str, Any]) -> Iterator[str]:
         """Yield the names of the conditions, and add their values to `given`."""
@@ -96,6 +97,9 @@ class TurnFilter:
         if self.person:
             yield "person"
             given |= {"person": self.person, **sender_patterns(self.person)}
+        if self.first:
+            yield "first"
+            given["first"] = self.first
 
 
 TURN_VIEW = (
@@ -110,6 +114,7 @@ _OWN = "c.owner = :owner AND (c.account = :home OR c.platform = 'web')"
 _ASKS = _OF_CONVERSATION.format("c.asked_by = turns.id AND c.question <> ''")
 TURN_CONDITIONS: Mapping[str, str] = MappingProxyType(
     {
+        "first": "id >= :first",
         "conversation": "conversation_id = :conversation",
         "owner": _OF_CONVERSATION.format(_OWN),
         "accounts": _OF_CONVERSATION.format(f"c.account IN :accounts OR ({_OWN})"),

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from bot.access import Permission, Role
+from bot.domain import PartKind
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, open_to, record_conversation_read
 from bot.server.api.dependencies import ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.store.conversations import ConversationView
-from bot.store.search import STEP, Hit, find_newest_turn, find_texts, find_titles
+from bot.store.read_models import TurnFilter, TurnView, list_turns
+from bot.store.search import Hit, HitPlace, find_titles
+from bot.turn import TurnKind
 
-STEPS = 4
-"""Number of ranges of turns that one request searches; `next` continues with older ones."""
+STEP, STEPS = 5000, 4
+"""Number of turn ids that one transaction covers, so that a search never holds the database for long, and of
+transactions of one request; `next` continues with older ones.
+"""
 BEFORE, AFTER = 40, 120
 """Characters of an excerpt around the words."""
 router = APIRouter(prefix="/api/search", tags=["conversations"])
@@ -37,16 +43,18 @@ async def search(
         return schemas.SearchPage(hits=[], next=None)
     hits: list[schemas.SearchHit] = []
     if not cursor:
-        before = await services.db.transact(find_newest_turn) + 1
+        newest = await services.db.transact(list_turns, None, limit=1)
+        before = newest[0].id + 1 if newest else 1
         hits = await found.present(await services.db.transact(find_titles, words, found.owners), words)
     hits, following = hits[:limit], before
     for _ in range(STEPS):
         room, first = limit - len(hits), max(0, following - STEP)
         if not room or following <= 1:
             break
-        texts = await services.db.transact(find_texts, words, found.owners, first, following, room)
-        following = texts[-1].turn if len(texts) == room else first
-        hits += await found.present(texts, words)
+        only = replace(found.readable, text=words, first=first)
+        turns = await services.db.transact(list_turns, None, following, room, only)
+        following = turns[-1].id if len(turns) == room else first
+        hits += await found.present([hit for turn in turns for hit in _find_hits(turn, words)[:1]], words)
     return schemas.SearchPage(hits=hits, next=str(following) if following > 1 else None)
 
 
@@ -59,6 +67,9 @@ class _Readable:
         self._known: dict[int, ConversationView | None] = {}
         accounts = accounts_with(services, by, Permission.READ)
         self.owners = None if accounts is None or accounts else by.owner_ids
+        self.readable = TurnFilter()
+        if accounts is not None:
+            self.readable = TurnFilter(owner=by.person, home=by.account, accounts=accounts)
 
     async def present(self, found: list[Hit], words: str) -> list[schemas.SearchHit]:
         """Return the hits in conversations that the caller may read, and record that other people's were."""
@@ -76,6 +87,15 @@ class _Readable:
             if of is not None:
                 await record_conversation_read(self._services, self._by, of)
         return self._known[conversation]
+
+
+def _find_hits(turn: TurnView, words: str) -> list[Hit]:
+    """Return the messages and answers of a chat's turn that contain the words."""
+    texts = [(HitPlace.MESSAGE, one.text) for one in turn.messages]
+    texts += [(HitPlace.ANSWER, one.content) for one in turn.parts if one.kind is PartKind.TEXT]
+    pattern = re.compile(re.escape(words), re.IGNORECASE)
+    found = [(place, text) for place, text in texts if turn.kind is TurnKind.CHAT and pattern.search(text)]
+    return [Hit(turn.conversation, turn.id, place, text, turn.created_at) for place, text in found]
 
 
 def _present_hit(of: ConversationView, hit: Hit, words: str) -> schemas.SearchHit:
