@@ -17,20 +17,10 @@ from bot.account_view import AccountView, LimitsUsage, MessageLimits, no_policy
 from bot.chat_zones import ChatTitles, ChatZones
 from bot.clock import Clock
 from bot.config import AccessEntry, Config, masked, secrets_of
-from bot.domain import (
-    LOCAL_PLATFORMS,
-    ChatKind,
-    Isolation,
-    IsolationPolicy,
-    Mention,
-    Origin,
-    Sender,
-)
+from bot.domain import LOCAL_PLATFORMS, ChatKind, Isolation, IsolationPolicy, Mention, Origin, Sender
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
-from bot.profiles import (
-    ProvidesSettings,
-)
+from bot.profiles import ProvidesSettings
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget

@@ -24,14 +24,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import LLMResult
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.model_request import (
-    AnyResponse,
-    Handler,
-    Request,
-    Response,
-    is_from_person,
-    with_note,
-)
+from agent.core.model_request import AnyResponse, Handler, Request, Response, is_from_person, with_note
 from agent.core.run_context import RunContext
 from agent.core.run_meter import (
     ANSWER_TOKENS,
@@ -48,13 +41,7 @@ from agent.core.state import ThreadState, sum_usage, usage_of_cost
 from agent.errors import ModelCallFailed
 from agent.middleware.answer_calls import list_calls, make_call_key, without_calls
 from agent.middleware.model_response import get_answer, with_answer, with_text, with_update
-from agent.middleware.run_limit_texts import (
-    describe_limit,
-    explain_end,
-    last_notice,
-    refusal,
-    warning_notice,
-)
+from agent.middleware.run_limit_texts import describe_limit, explain_end, last_notice, refusal, warning_notice
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.models.failure_texts import Category
 from agent.models.resolve import NAME_KEY, get_model_name

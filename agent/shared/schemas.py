@@ -7,15 +7,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    StrictInt,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StrictInt, ValidationInfo, model_validator
 
 _ANY_VERSION: Final = "any version"
 

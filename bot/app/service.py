@@ -29,15 +29,7 @@ from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock, SystemClock
 from bot.commands.core_commands import build_registry
-from bot.config import (
-    AccountConfig,
-    Config,
-    ConfigWatcher,
-    LoadedConfig,
-    Rejected,
-    Reloaded,
-    RuntimeConfig,
-)
+from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded, RuntimeConfig
 from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.side_tasks import keep_running

@@ -17,13 +17,7 @@ from bot.dispatch.reply.diff import Action, EditPart, PostPart, RemovePart, plac
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.outcome import RunOutcome
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender, ToolStep, person_of
-from bot.errors import (
-    DeliveryCategory,
-    DeliveryError,
-    RateLimited,
-    RuntimeProblem,
-    RuntimeUnreachable,
-)
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation

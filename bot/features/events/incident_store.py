@@ -10,13 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from bot.features.events.alerts import Status
-from bot.features.events.incident import (
-    DECISIONS,
-    RECORDED_AS,
-    Incident,
-    IncidentChange,
-    Timing,
-)
+from bot.features.events.incident import DECISIONS, RECORDED_AS, Incident, IncidentChange, Timing
 from bot.store.audit import Actor
 from bot.store.connection import OPEN, Connection, Statement, sql
 from bot.store.open_work import Reach

@@ -17,16 +17,7 @@ from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.domain import ChatKind
 from bot.features.people.commands import WRONG_CODE
 from bot.server.api import schemas
-from bot.server.api.auth import (
-    By,
-    Principal,
-    accounts_with,
-    audit_actor,
-    check,
-    check_scope,
-    may,
-    requires,
-)
+from bot.server.api.auth import By, Principal, accounts_with, audit_actor, check, check_scope, may, requires
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
 from bot.server.api.display_names import name_entries

@@ -9,13 +9,7 @@ from functools import partial
 
 from bot.access import Permission, Role, Target
 from bot.config import AccessEntry
-from bot.config.changes import (
-    ACCESS_LISTS,
-    Change,
-    ChangeSettings,
-    ConnectAccount,
-    ConnectModel,
-)
+from bot.config.changes import ACCESS_LISTS, Change, ChangeSettings, ConnectAccount, ConnectModel
 from bot.server.api.auth import FOR_OWNERS, Principal, may
 from bot.server.api.dependencies import ApiServices
 
