@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +125,7 @@ CONVERSATION_VIEW = (
     " AS chat_title"
 )
 GET_CONVERSATION = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
+GET_CONVERSATIONS = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id IN :ids", "ids")
 # List the open chat turns of a conversation.
 LANE_STATE = sql(
     f"""SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
@@ -227,6 +228,13 @@ def list_conversations(
     else:
         found = connection.execute(LIST_CONVERSATIONS, given).all()
     return [decode_conversation(row) for row in found]
+
+
+def load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:
+    """Return conversations by id."""
+    given = sorted(ids)
+    rows = connection.execute(GET_CONVERSATIONS, {"ids": given}).all() if given else ()
+    return {row.id: decode_conversation(row) for row in rows}
 
 
 def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:

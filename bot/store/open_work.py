@@ -1,26 +1,16 @@
-"""Work at hand: open approvals, turns in progress and recent failures."""
+"""Work at hand: open approvals and recent failures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from bot.store.connection import (
-    AT_WORK,
-    OPEN,
-    Accounts,
-    Connection,
-    decode_choices,
-    decode_sender,
-    on_accounts,
-    sql,
-)
+from bot.store.connection import Accounts, Connection, decode_choices, on_accounts, sql
 from bot.store.conversations import CONVERSATION_VIEW, ConversationView, decode_conversation
 from bot.store.interrupts import Approval, decode_approval
 
 MOST_OPEN = 100
-"""Number of approvals and of turns in progress that are listed."""
+"""Number of approvals that are listed."""
 LIST_APPROVALS = sql(
     f"""SELECT {CONVERSATION_VIEW}, question, asked_by, askers, decisions, remembered, asked_at
     FROM conversations WHERE question <> '' AND decisions <> '' ORDER BY asked_at DESC"""
@@ -29,14 +19,6 @@ LAST_QUESTION = sql(
     """SELECT position, content, choices FROM parts WHERE turn_id = :turn AND kind = 'text'
     AND state = 'final' ORDER BY position DESC LIMIT 1"""
 )
-LIST_RUNNING = sql(
-    f"""SELECT id, conversation_id, state, created_at FROM turns WHERE state IN {OPEN} AND kind = 'chat'
-    AND {AT_WORK} ORDER BY id DESC"""
-)
-FIRST_MESSAGE = sql(
-    "SELECT sender, text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1"
-)
-CONVERSATIONS_OF = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id IN :ids", "ids")
 COUNT_FAILED = sql(
     """SELECT COUNT(*) FROM turns WHERE state = 'failed' AND finished_at > :since AND replaced = 0
     AND (:all = 1 OR conversation_id IN (SELECT c.id FROM conversations c WHERE c.account IN :accounts
@@ -71,18 +53,6 @@ class OpenApproval:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWork:
-    """A turn in progress, with the author and text of its first message; times are in s."""
-
-    of: ConversationView
-    turn: int
-    state: str
-    since: float
-    asker: str = ""
-    text: str = ""
-
-
 def list_open_approvals(connection: Connection, reach: Reach) -> list[OpenApproval]:
     """Return the open approvals within reach whose request was delivered, newest first."""
     found: list[OpenApproval] = []
@@ -95,28 +65,6 @@ def list_open_approvals(connection: Connection, reach: Reach) -> list[OpenApprov
             request = part.position, part.content, decode_choices(part.choices)
             found.append(OpenApproval(of, approval, row.asked_by, *request, row.asked_at))
     return found
-
-
-def list_running(connection: Connection, reach: Reach) -> list[OpenWork]:
-    """Return the turns within reach that wait or run, newest first."""
-    rows = connection.execute(LIST_RUNNING).all()
-    known = load_conversations(connection, {row.conversation_id for row in rows})
-    found = [OpenWork(known[row.conversation_id], row.id, row.state, row.created_at) for row in rows]
-    return [
-        _with_message(connection, one) for one in found if reach.includes(one.of.key.account, one.of.owner)
-    ][:MOST_OPEN]
-
-
-def load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:
-    """Return conversations by id."""
-    given = sorted(ids)
-    rows = connection.execute(CONVERSATIONS_OF, {"ids": given}).all() if given else ()
-    return {row.id: decode_conversation(row) for row in rows}
-
-
-def _with_message(connection: Connection, one: OpenWork) -> OpenWork:
-    row: Any = connection.execute(FIRST_MESSAGE, {"turn": one.turn}).first()
-    return one if row is None else replace(one, asker=decode_sender(row.sender).name, text=row.text)
 
 
 def count_failed(connection: Connection, reach: Reach, since: float) -> int:

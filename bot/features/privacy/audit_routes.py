@@ -14,7 +14,7 @@ from bot.server.api.auth import LOCAL, By, Principal, accounts_with, requires
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.display_names import name_entries, name_person, name_place, texts_of
 from bot.store.audit import AuditEntry, list_audit_entries
-from bot.store.open_work import load_conversations
+from bot.store.conversations import load_conversations
 
 PERSON = re.compile(r"^(?:person:[^:]*|group):")
 """What stands before the person or group (`platform:id`, `account:chat`) whose memory was changed."""

@@ -27,8 +27,8 @@ from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit,
 from bot.server.api.display_names import name_person, name_place, texts_of
 from bot.server.api.errors import not_found
 from bot.store.connection import Accounts, Connection
+from bot.store.conversations import load_conversations
 from bot.store.names import load_person_names
-from bot.store.open_work import load_conversations
 from bot.store.usage import UsageSum
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]

@@ -12,12 +12,12 @@ from bot.access.permissions import owner_scope
 from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Principal, audit_actor, check, may
+from bot.server.api.auth import Principal, accounts_with, audit_actor, check, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
-from bot.store.read_models import TurnView, list_turns
+from bot.store.read_models import TurnFilter, TurnView, list_turns
 from bot.store.turns import load_turn
 
 # Number of latest turns that are searched for a message that was just accepted.
@@ -55,6 +55,14 @@ def conversation_target(by: Principal, of: ConversationView) -> Target:
 def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool:
     """Return whether the caller may see a conversation."""
     return may(services, by, Permission.READ, conversation_target(by, of))
+
+
+def readable_turns(services: ApiServices, by: Principal) -> TurnFilter:
+    """Return the filter of the turns that the caller may see."""
+    accounts = accounts_with(services, by, Permission.READ)
+    if accounts is None:
+        return TurnFilter()
+    return TurnFilter(owner=by.person, home=by.account, accounts=accounts)
 
 
 async def find_visible(services: ApiServices, by: Principal, conversation_id: int) -> ConversationView | None:

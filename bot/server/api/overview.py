@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -21,12 +22,16 @@ from bot.server.api.health import check_readiness
 from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
 from bot.server.api.turns import click_sender
 from bot.store.connection import Connection
-from bot.store.open_work import OpenApproval, OpenWork, Reach, count_failed, list_open_approvals, list_running
+from bot.store.conversations import ConversationView, load_conversations
+from bot.store.open_work import OpenApproval, Reach, count_failed, list_open_approvals
 from bot.store.people import list_pairing_requests
+from bot.store.read_models import TurnGroup, TurnView, list_turns
+from bot.turn import TurnKind
 from bot.wiring import AddsToOverview
 
 router = APIRouter(prefix="/api/overview", tags=["turns"])
 DAY = 24 * 3600.0
+MOST_RUNNING = 100
 MAX_TEXT, MAX_EXCERPT = 2000, 200
 """Characters."""
 NO_USAGE = UsageTotals(
@@ -130,27 +135,32 @@ class Overview(ApiModel):
 async def get_overview(services: Services, by: By) -> Overview:
     """Return what the caller should look at; usage is that since midnight (UTC)."""
     now, reach = services.clock.now(), Reach(accounts_with(services, by, Permission.READ), by.owner_ids)
+    only = replace(local_chats.readable_turns(services, by), group=TurnGroup.RUNNING)
     parts = [part for part in services.core.parts if isinstance(part, AddsToOverview)]
 
     def collect(connection: Connection) -> tuple[Any, ...]:
         added: dict[str, Any] = {}
         for part in parts:
             added |= part.collect_overview(connection, reach, now)
-        approvals, running = list_open_approvals(connection, reach), list_running(connection, reach)
+        approvals = list_open_approvals(connection, reach)
+        running = list_turns(connection, None, limit=MOST_RUNNING, only=only)
         failed = count_failed(connection, reach, now - DAY)
-        return approvals, running, list_pairing_requests(connection, now), failed, added
+        known = load_conversations(connection, {one.conversation for one in running})
+        return approvals, running, known, list_pairing_requests(connection, now), failed, added
 
-    asked, works, requests, failed, added = await services.db.transact(collect)
+    asked, works, known, requests, failed, added = await services.db.transact(collect)
     asked = [one for one in asked if _may_decide(services, by, one)]
-    works = [one for one in works if local_chats.may_read(services, by, one.of)]
+    works = [one for one in works if one.kind is TurnKind.CHAT and not one.left]
+    works = [one for one in works if local_chats.may_read(services, by, known[one.conversation])]
     requests = [one for one in requests if may(services, by, Permission.GRANT, Target(one.account))]
-    if any(not by.owns_conversation(one.of) for one in (*asked, *works)):
+    shown = [*(one.of for one in asked), *(known[one.conversation] for one in works)]
+    if not all(map(by.owns_conversation, shown)):
         await record_read(services, by, "overview", " ".join(sorted(reach.accounts or ())))
     incidents, runs = added.get("incidents", []), added.get("schedules", [])
     return Overview(
         problems=await _list_problems(services, by),
         approvals=[_present_approval(services, by, one) for one in asked],
-        running=[_present_work(services, by, one) for one in works],
+        running=[_present_work(services, by, known[one.conversation], one) for one in works],
         requests=requests,
         incidents=incidents,
         schedules=[_present_run(services, by, NextRun.model_validate(one)) for one in runs],
@@ -201,16 +211,17 @@ def _present_run(services: ApiServices, by: Principal, one: NextRun) -> NextRun:
     return one.model_copy(update={"place": place})
 
 
-def _present_work(services: ApiServices, by: Principal, one: OpenWork) -> RunningInfo:
-    turn, steps = services.dispatcher.find_live_steps(one.of.id)
-    at_work = [step for step in steps if step.state is ProgressState.ACTIVE] if turn == one.turn else []
+def _present_work(services: ApiServices, by: Principal, of: ConversationView, one: TurnView) -> RunningInfo:
+    turn, steps = services.dispatcher.find_live_steps(of.id)
+    at_work = [step for step in steps if step.state is ProgressState.ACTIVE] if turn == one.id else []
+    asker, text = next(((said.sender.name, said.text) for said in one.messages), ("", ""))
     return RunningInfo(
-        conversation=one.of.id,
-        turn=one.turn,
-        place=name_place(services, by, one.of),
-        asker=one.asker,
-        excerpt=shorten(to_one_line(services.core.mask_secrets(one.text)), MAX_EXCERPT),
-        since=one.since,
+        conversation=of.id,
+        turn=one.id,
+        place=name_place(services, by, of),
+        asker=asker,
+        excerpt=shorten(to_one_line(services.core.mask_secrets(text)), MAX_EXCERPT),
+        since=one.created_at,
         state=one.state,
         step=at_work[-1].title or at_work[-1].tool if at_work else "",
     )

@@ -14,7 +14,7 @@ from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, open_to, record_conversation_read
 from bot.server.api.dependencies import ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.store.conversations import ConversationView
-from bot.store.read_models import TurnFilter, TurnView, list_turns
+from bot.store.read_models import TurnView, list_turns
 from bot.store.search import Hit, HitPlace, find_titles
 from bot.turn import TurnKind
 
@@ -51,7 +51,7 @@ async def search(
         room, first = limit - len(hits), max(0, following - STEP)
         if not room or following <= 1:
             break
-        only = replace(found.readable, text=words, first=first)
+        only = replace(local_chats.readable_turns(services, by), text=words, first=first)
         turns = await services.db.transact(list_turns, None, following, room, only)
         following = turns[-1].id if len(turns) == room else first
         hits += await found.present([hit for turn in turns for hit in _find_hits(turn, words)[:1]], words)
@@ -67,9 +67,6 @@ class _Readable:
         self._known: dict[int, ConversationView | None] = {}
         accounts = accounts_with(services, by, Permission.READ)
         self.owners = None if accounts is None or accounts else by.owner_ids
-        self.readable = TurnFilter()
-        if accounts is not None:
-            self.readable = TurnFilter(owner=by.person, home=by.account, accounts=accounts)
 
     async def present(self, found: list[Hit], words: str) -> list[schemas.SearchHit]:
         """Return the hits in conversations that the caller may read, and record that other people's were."""

@@ -184,12 +184,11 @@ async def list_turns(
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
         await record_conversation_read(services, by, known[conversation])
-    only = TurnFilter(group=state, text=q.strip(), account=account, person=person)
+    only = TurnFilter() if conversation is not None else local_chats.readable_turns(services, by)
+    only = replace(only, group=state, text=q.strip(), account=account, person=person)
     accounts = accounts_with(services, by, Permission.READ)
     if conversation is None and (accounts is None or accounts):
         await record_turns_read(services, by, accounts)
-    if conversation is None and accounts is not None:
-        only = replace(only, owner=by.person, home=by.account, accounts=accounts)
     found = await services.db.transact(
         read_models.list_turns, conversation, parse_cursor(cursor), limit, only
     )
