@@ -16,7 +16,7 @@ from agent.shared.install_hints import START
 from bot.app.home import find_home, find_service
 from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
-from bot.config.changes import Change, ConfigDraft, apply_change
+from bot.config.changes import Change, ConfigDraft
 from bot.config.loader import load_server
 from bot.config.models import ServerConfig
 from bot.config.versions import ConfigChanged, ConfigFile
@@ -57,7 +57,7 @@ def check_draft(file: ConfigFile, draft: ConfigDraft) -> LoadedConfig | None:
 def save_changes(file: ConfigFile, changes: Iterable[Change], draft: ConfigDraft) -> None:
     """Apply changes to a draft, check it and save it. Raises ConfigErrors before anything is written."""
     for change in changes:
-        apply_change(change, draft)
+        change.apply(draft)
     check_draft(file, draft)
     try:
         file.save(draft, draft.version, time.time())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
@@ -18,7 +17,7 @@ from bot.config.access import AccessConfig
 from bot.config.accounts import ACCOUNT_NAME
 from bot.config.events import NAME, Kind
 from bot.config.models import ApprovalsConfig, BudgetsConfig
-from bot.config.platforms import find_schema
+from bot.config.platforms import find_schema, needed_keys
 from bot.domain import LOCAL_PLATFORMS
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$")]
@@ -32,6 +31,10 @@ OPENAI_CLASS = "langchain_openai:ChatOpenAI"
 
 class _Change(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    def apply(self, draft: ConfigDraft) -> None:
+        """Apply the change to a draft. Raises ConfigErrors; the draft is then useless."""
+        raise NotImplementedError
 
 
 class ConnectModel(_Change):
@@ -49,6 +52,26 @@ class ConnectModel(_Change):
     api_key: SecretStr | None = None
     default: bool = False
 
+    def apply(self, draft: ConfigDraft) -> None:
+        models = draft.data.get("models") or []
+        if any(isinstance(one, dict) and one.get("name") == self.name for one in models):
+            raise one_error(
+                draft.file, f"the model {self.name} already exists; choose another name", key="models"
+            )
+        if self.provider and self.provider not in draft.offers:
+            raise one_error(draft.file, f"there is no provider {self.provider}", key="models")
+        if not self.provider and not self.base_url:
+            raise one_error(draft.file, "choose a provider, or enter the address of a server", key="base_url")
+        offer = draft.offers.get(self.provider, {"use": OPENAI_CLASS, "api_key": "none"})
+        entry = {"name": "", **offer} | {"name": self.name, "model": _escape(self.model)}
+        typed = {"base_url": self.base_url, "display_name": self.display_name}
+        entry |= {key: _escape(value) for key, value in typed.items() if value}
+        if self.api_key is not None and self.api_key.get_secret_value():
+            entry["api_key"] = draft.add_secret(self.api_key.get_secret_value(), self.name, "api_key")
+        draft.set(("models",), [*models, entry])
+        if self.default and models:
+            draft.text = move_first(draft.text, draft.file, ("models",), len(models))
+
 
 class ConnectAccount(_Change):
     """Add an account. `settings` are keys of the platform's schema, `variables` those whose value comes from
@@ -64,6 +87,24 @@ class ConnectAccount(_Change):
     )
     owner: Line = ""
 
+    def apply(self, draft: ConfigDraft) -> None:
+        schema = find_schema(self.platform)
+        if schema is None or self.platform in LOCAL_PLATFORMS:
+            raise one_error(draft.file, f"there is no platform {self.platform}", key="platform")
+        place = ("channels", self.name)
+        draft.check_new(place)
+        settings = {} if self.name == self.platform else {"platform": self.platform}
+        for key, given in self.settings.items():
+            value = given.get_secret_value().strip()
+            if key in {"name", "platform"} or key not in schema.model_fields:
+                raise one_error(draft.file, "unknown key", key=format_key((*place, key)))
+            secret = key in schema.secrets()
+            settings[key] = draft.add_secret(value, self.name, key) if secret else _escape(value)
+        settings |= {key: f"${variable}" for key, variable in self.variables.items()}
+        draft.set(place, settings)
+        if self.owner:
+            _add_owner(draft, self.name, self.platform, self.owner)
+
 
 class ReplaceCredentials(_Change):
     """Replace keys or tokens of an account, or the key of a model."""
@@ -72,6 +113,23 @@ class ReplaceCredentials(_Change):
     account: str = ""
     model: str = ""
     values: dict[str, SecretStr] = Field(min_length=1, max_length=10)
+
+    def apply(self, draft: ConfigDraft) -> None:
+        entry = (draft.data.get("channels") or {}).get(self.account)
+        platform = str((isinstance(entry, dict) and entry.get("platform")) or self.account)
+        place: KeyPath = ("channels", self.account)
+        if self.model:
+            place = ("models", draft.index_of(self.model))
+            known = {"api_key"}
+        elif isinstance(entry, dict) and (schema := find_schema(platform)):
+            known = {*schema.secrets(), *needed_keys(platform)}
+        else:
+            raise one_error(draft.file, "there is no such account", key=f"channels.{self.account}")
+        for key, value in self.values.items():
+            if key not in known:
+                raise one_error(draft.file, "this key holds no secret", key=format_key((*place, key)))
+            owner = self.model or self.account
+            draft.set((*place, key), draft.add_secret(value.get_secret_value(), owner, key))
 
 
 class AddEventSource(_Change):
@@ -86,6 +144,14 @@ class AddEventSource(_Change):
     topic: Line = ""
     private: bool = False
 
+    def apply(self, draft: ConfigDraft) -> None:
+        secret = draft.add_secret(self.secret.get_secret_value(), "events", self.name, "secret")
+        place = self.model_dump(include={"account", "chat", "topic", "private"})
+        route = {"source": self.name, **{key: value for key, value in place.items() if value}}
+        draft.check_new(("events", "sources", self.name))
+        draft.set(("events", "sources", self.name), {"type": self.type, "secrets": secret})
+        draft.set(("events", "routes"), [*_routes(draft), route])
+
 
 class ChangeSettings(_Change):
     """Set keys of a section; `values` are by dotted key, null restores the default.
@@ -97,12 +163,28 @@ class ChangeSettings(_Change):
     section: Line
     values: dict[str, Value] = Field(min_length=1, max_length=50)
 
+    def apply(self, draft: ConfigDraft) -> None:
+        section, _, account = self.section.partition(".")
+        place: KeyPath = (section, account) if account else (section,)
+        is_account = section == "channels" and account in (draft.data.get("channels") or {})
+        if section not in SETTINGS or (is_account is not bool(account) and account not in LOCAL_PLATFORMS):
+            raise one_error(draft.file, "there is no such section", key=self.section)
+        for key, value in self.values.items():
+            if key not in SETTINGS[section]:
+                raise one_error(draft.file, "this key can't be changed here", key=f"{self.section}.{key}")
+            draft.set((*place, *key.split(".")), _escape(value))
+
 
 class ChooseDefaultModel(_Change):
     """Use a configured model for new conversations."""
 
     kind: Literal["default_model"] = "default_model"
     name: str
+
+    def apply(self, draft: ConfigDraft) -> None:
+        if index := draft.index_of(self.name):
+            draft.text = move_first(draft.text, draft.file, ("models",), index)
+        draft.keys.append("models")
 
 
 class Remove(_Change):
@@ -111,6 +193,18 @@ class Remove(_Change):
     kind: Literal["remove"] = "remove"
     what: Literal["model", "account", "event_source"]
     name: str
+
+    def apply(self, draft: ConfigDraft) -> None:
+        if self.what == "model":
+            draft.set(("models", draft.index_of(self.name)), None)
+            return
+        place = ("channels",) if self.what == "account" else ("events", "sources")
+        if not _has(draft.data, (*place, self.name)):
+            raise one_error(draft.file, "is not in the file", key=format_key((*place, self.name)))
+        draft.set((*place, self.name), None)
+        for index, route in reversed([*enumerate(_routes(draft) if self.what == "event_source" else ())]):
+            if isinstance(route, dict) and route.get("source") in (self.name, [self.name]):
+                draft.set(("events", "routes", index), None)
 
 
 Change = Annotated[
@@ -202,58 +296,6 @@ def _has(data: Any, path: KeyPath) -> bool:
     return True
 
 
-@singledispatch
-def apply_change(change: _Change, draft: ConfigDraft) -> None:
-    """Apply a change to a draft. Raises ConfigErrors; the draft is then useless."""
-    raise NotImplementedError(type(change).__name__)
-
-
-@apply_change.register
-def _(change: ConnectModel, draft: ConfigDraft) -> None:
-    models = draft.data.get("models") or []
-    if any(isinstance(one, dict) and one.get("name") == change.name for one in models):
-        raise one_error(
-            draft.file, f"the model {change.name} already exists; choose another name", key="models"
-        )
-    if change.provider and change.provider not in draft.offers:
-        raise one_error(draft.file, f"there is no provider {change.provider}", key="models")
-    if not change.provider and not change.base_url:
-        raise one_error(draft.file, "choose a provider, or enter the address of a server", key="base_url")
-    entry = {
-        **draft.offers.get(change.provider, {"use": OPENAI_CLASS, "api_key": "none"}),
-        "name": change.name,
-        "model": _escape(change.model),
-        **({"base_url": _escape(change.base_url)} if change.base_url else {}),
-        **({"display_name": _escape(change.display_name)} if change.display_name else {}),
-    }
-    if change.api_key is not None and change.api_key.get_secret_value():
-        entry["api_key"] = draft.add_secret(change.api_key.get_secret_value(), change.name, "api_key")
-    entry = {"name": entry.pop("name"), **entry}
-    draft.set(("models",), [*models, entry])
-    if change.default and models:
-        draft.text = move_first(draft.text, draft.file, ("models",), len(models))
-
-
-@apply_change.register
-def _(change: ConnectAccount, draft: ConfigDraft) -> None:
-    schema = find_schema(change.platform)
-    if schema is None or change.platform in LOCAL_PLATFORMS:
-        raise one_error(draft.file, f"there is no platform {change.platform}", key="platform")
-    place = ("channels", change.name)
-    draft.check_new(place)
-    settings = {} if change.name == change.platform else {"platform": change.platform}
-    for key, given in change.settings.items():
-        value = given.get_secret_value().strip()
-        if key in {"name", "platform"} or key not in schema.model_fields:
-            raise one_error(draft.file, "unknown key", key=format_key((*place, key)))
-        secret = key in schema.secrets()
-        settings[key] = draft.add_secret(value, change.name, key) if secret else _escape(value)
-    settings |= {key: f"${variable}" for key, variable in change.variables.items()}
-    draft.set(place, settings)
-    if change.owner:
-        _add_owner(draft, change.name, change.platform, change.owner)
-
-
 def _add_owner(draft: ConfigDraft, account: str, platform: str, person: str) -> None:
     """Make a person an owner of an account.
 
@@ -273,83 +315,11 @@ def _add_owner(draft: ConfigDraft, account: str, platform: str, person: str) -> 
         draft.set(("channels", account, "access", "owners"), own)
 
 
-@apply_change.register
-def _(change: ReplaceCredentials, draft: ConfigDraft) -> None:
-    entry = (draft.data.get("channels") or {}).get(change.account)
-    place: KeyPath = ("channels", change.account)
-    if change.model:
-        place = ("models", draft.index_of(change.model))
-        known = {"api_key"}
-    elif isinstance(entry, dict) and (schema := find_schema(str(entry.get("platform") or change.account))):
-        known = {*schema.secrets(), *schema.model_validate(_named(entry, change.account)).needs()}
-    else:
-        raise one_error(draft.file, "there is no such account", key=f"channels.{change.account}")
-    for key, value in change.values.items():
-        if key not in known:
-            raise one_error(draft.file, "this key holds no secret", key=format_key((*place, key)))
-        owner = change.model or change.account
-        draft.set((*place, key), draft.add_secret(value.get_secret_value(), owner, key))
-
-
-def _named(entry: Mapping[str, Any], account: str) -> dict[str, str]:
-    return {"name": account, "platform": str(entry.get("platform") or account)}
-
-
-@apply_change.register
-def _(change: AddEventSource, draft: ConfigDraft) -> None:
-    secret = draft.add_secret(change.secret.get_secret_value(), "events", change.name, "secret")
-    place = {
-        "source": change.name,
-        "account": change.account,
-        "chat": change.chat,
-        "topic": change.topic,
-        "private": change.private,
-    }
-    route = {key: value for key, value in place.items() if value}
-    draft.check_new(("events", "sources", change.name))
-    draft.set(("events", "sources", change.name), {"type": change.type, "secrets": secret})
-    draft.set(("events", "routes"), [*_routes(draft), route])
-
-
-@apply_change.register
-def _(change: ChangeSettings, draft: ConfigDraft) -> None:
-    section, _, account = change.section.partition(".")
-    place: KeyPath = (section, account) if account else (section,)
-    is_account = section == "channels" and account in (draft.data.get("channels") or {})
-    if section not in SETTINGS or (is_account is not bool(account) and account not in LOCAL_PLATFORMS):
-        raise one_error(draft.file, "there is no such section", key=change.section)
-    for key, value in change.values.items():
-        if key not in SETTINGS[section]:
-            raise one_error(draft.file, "this key can't be changed here", key=f"{change.section}.{key}")
-        draft.set((*place, *key.split(".")), _escape(value))
-
-
 def _escape(value: Value) -> Any:
     """Escape typed texts by doubling a leading dollar sign."""
     if isinstance(value, list):
         return [_escape(item) for item in value]
     return f"${value}" if isinstance(value, str) and value.startswith("$") else value
-
-
-@apply_change.register
-def _(change: ChooseDefaultModel, draft: ConfigDraft) -> None:
-    if index := draft.index_of(change.name):
-        draft.text = move_first(draft.text, draft.file, ("models",), index)
-    draft.keys.append("models")
-
-
-@apply_change.register
-def _(change: Remove, draft: ConfigDraft) -> None:
-    if change.what == "model":
-        draft.set(("models", draft.index_of(change.name)), None)
-        return
-    place = ("channels",) if change.what == "account" else ("events", "sources")
-    if not _has(draft.data, (*place, change.name)):
-        raise one_error(draft.file, "is not in the file", key=format_key((*place, change.name)))
-    draft.set((*place, change.name), None)
-    for index, route in reversed([*enumerate(_routes(draft) if change.what == "event_source" else ())]):
-        if isinstance(route, dict) and route.get("source") in (change.name, [change.name]):
-            draft.set(("events", "routes", index), None)
 
 
 def _routes(draft: ConfigDraft) -> Sequence[Any]:

@@ -24,7 +24,7 @@ from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME
-from bot.config.changes import ConnectAccount, apply_change
+from bot.config.changes import ConnectAccount
 from bot.config.platforms import find_platform, known_platforms
 from bot.config.versions import ConfigFile
 from bot.domain import LOCAL_PLATFORMS
@@ -154,7 +154,7 @@ def _try_account(
     named = {key: os.environ[variable] for key, variable in change.variables.items()}
     account = _account(asked, {**settings, **named})
     draft = asked.config.make_draft()
-    apply_change(change, draft)
+    change.apply(draft)
     loaded = check_draft(asked.config, draft)
     print("\n" + asked.texts("setup_connecting"), flush=True)
     try:

@@ -17,7 +17,7 @@ from bot.config.changes import SETTINGS, Change, ConnectAccount, ReplaceCredenti
 from bot.config.concealment import mask_text
 from bot.config.events import ISSUING, Kind
 from bot.config.models import masked, schema, secrets_of
-from bot.config.platforms import find_schema, known_platforms
+from bot.config.platforms import find_schema, known_platforms, needed_keys
 from bot.config.versions import ConfigFile
 from bot.domain import LOCAL_PLATFORMS
 from bot.features.settings.schemas import (
@@ -120,8 +120,7 @@ def _present_account(services: ApiServices, name: str, entry: Mapping[str, Any])
     state = services.core.accounts.state(name)
     kind = find_schema(platform)
     secret = kind.secrets() if kind else frozenset()
-    named = {"name": name, "platform": platform}
-    needed = [key for key in (kind.model_validate(named).needs() if kind else ()) if key in secret]
+    needed = [key for key in (needed_keys(platform) if kind else ()) if key in secret]
     return AccountSettings(
         name=name,
         platform=platform,
@@ -191,7 +190,7 @@ def _present_platform(name: str, kind: type[AccountConfig], locale: str) -> Plat
     manifest = load_manifest(name)
     guide, helper = manifest.guide(locale), load_setup(manifest)
     link = helper.setup_link() if isinstance(helper, LinksToSetup) else ""
-    needed = list(kind.model_validate({"name": name, "platform": name}).needs())
+    needed = list(needed_keys(name))
     return PlatformOption(
         name=name,
         title=manifest.title,

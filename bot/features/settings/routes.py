@@ -13,7 +13,7 @@ from agent.config.errors import ConfigErrors
 from bot.access import Permission
 from bot.cli.model_setup import list_model_offers
 from bot.config import LoadedConfig, Rejected
-from bot.config.changes import Change, ConfigDraft, ConnectModel, apply_change
+from bot.config.changes import Change, ConfigDraft, ConnectModel
 from bot.config.models import MASK
 from bot.config.versions import ConfigChanged, ConfigFile
 from bot.features.settings.permissions import find_refusal
@@ -179,7 +179,7 @@ def try_changes(
         offered = list_model_offers() if any(isinstance(one, ConnectModel) for one in changes) else ()
         draft = file.make_draft({one["name"]: one["entry"] for one in offered})
         for change in changes:
-            apply_change(change, draft)
+            change.apply(draft)
         return draft, [], file.check(draft)
     except ConfigErrors as errors:
         return draft, present_problems(errors), None

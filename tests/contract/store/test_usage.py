@@ -21,7 +21,7 @@ from bot.features.usage.usage_store import (
 )
 from bot.store import Database
 from bot.store.admission_types import Verdict
-from bot.store.connection import Connection, Statement
+from bot.store.connection import Connection, Statement, on_accounts
 from bot.store.names import NEWEST_SENDER, sender_patterns
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
@@ -237,14 +237,18 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
         (usage.USAGE_BY_PERSON, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
         (usage.TOP_USAGE, {"limit": 10}, "COVERING INDEX turns_spent"),
         (NEWEST_SENDER, {"person": ANNS, **sender_patterns(ANNS)}, "INDEX turns_of_person"),
-        (usage.BREAKDOWNS[UsageKey.DAY], {"ahead": 0.0, "person": ""}, "INDEX turns_spent"),
+        (
+            usage.BREAKDOWNS[UsageKey.DAY],
+            {"ahead": 0.0, "person": "", **on_accounts(None)},
+            "INDEX turns_spent",
+        ),
     ],
 )
 async def test_no_sum_reads_every_turn(
     tmp_path: Path, statement: Statement, given: dict[str, object], index: str
 ) -> None:
     def plan(connection: Connection) -> str:
-        explained = Statement(f"EXPLAIN QUERY PLAN {statement.text}")
+        explained = Statement(f"EXPLAIN QUERY PLAN {statement.text}", statement.lists)
         return "\n".join(row.detail for row in connection.execute(explained, {"since": 0.0, **given}).all())
 
     database = await open_store(tmp_path)

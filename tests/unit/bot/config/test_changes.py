@@ -15,7 +15,6 @@ from bot.config.changes import (
     ConfigDraft,
     ConnectAccount,
     ConnectModel,
-    apply_change,
 )
 from bot.config.loader import load_file
 from bot.config.versions import load, save
@@ -26,7 +25,7 @@ ENTRY = {"base_url": "http://127.0.0.1:9"}
 def changed(text: str, *changes: Change) -> str:
     draft = ConfigDraft(text, "config.yaml")
     for one in changes:
-        apply_change(one, draft)
+        one.apply(draft)
     return draft.text
 
 
@@ -152,8 +151,8 @@ def test_a_list_that_is_shared_is_left_as_it_is(access: str) -> None:
 def test_a_list_of_its_own_has_no_entries_of_other_platforms(tmp_path: Path) -> None:
     shared = "access: {owners: &o ['telegram:123', 'slack:U11111', 'work:U22222'], admins: *o}\n"
     draft = ConfigDraft(f"config_version: 1\n{shared}", "config.yaml")
-    apply_change(connect("work", "slack", bot_token="xoxb-1", app_token="xapp-1"), draft)
-    apply_change(connect("team", "slack", "U12345", bot_token="xoxb-2", app_token="xapp-2"), draft)
+    connect("work", "slack", bot_token="xoxb-1", app_token="xapp-1").apply(draft)
+    connect("team", "slack", "U12345", bot_token="xoxb-2", app_token="xapp-2").apply(draft)
     path = tmp_path / "config.yaml"
     path.write_text(draft.text)
     config = load_file(path, draft.secrets, tmp_path).config

@@ -12,7 +12,7 @@ import pytest
 
 from agent.config.errors import ConfigErrors
 from agent.config.secrets_file import add_secrets, read_secrets
-from bot.config.changes import ChangeSettings, ConnectAccount, ReplaceCredentials, apply_change
+from bot.config.changes import ChangeSettings, ConnectAccount, ReplaceCredentials
 from bot.config.loader import load_file
 from bot.config.versions import FOLDER, MOST_VERSIONS, ConfigChanged, ConfigFile
 
@@ -36,7 +36,7 @@ def allow(value: str) -> ChangeSettings:
 def save(file: ConfigFile, *changes: object, now: float = 0.0) -> str:
     draft = file.make_draft()
     for change in changes:
-        apply_change(change, draft)
+        change.apply(draft)
     file.check(draft)
     return file.save(draft, draft.version, now)
 
@@ -78,7 +78,7 @@ def test_the_file_of_an_editor_is_kept_too_without_its_secrets(file: ConfigFile)
 def test_a_file_that_changed_meanwhile_is_not_written(file: ConfigFile) -> None:
     file.path.write_text(BEFORE)
     draft = file.make_draft()
-    apply_change(TOKEN, draft)
+    TOKEN.apply(draft)
     file.path.write_text(BEFORE + "# another\n")
     with pytest.raises(ConfigChanged):
         file.save(draft, draft.version, 0.0)
@@ -123,7 +123,7 @@ def test_a_version_that_cannot_be_read_is_skipped(file: ConfigFile) -> None:
 KILLED = """
 import os, pathlib, signal, sys
 from pathlib import Path
-from bot.config.changes import ReplaceCredentials, apply_change
+from bot.config.changes import ReplaceCredentials
 from bot.config.versions import ConfigFile
 left = [int(sys.argv[2])]
 def counted(function):
@@ -141,7 +141,7 @@ pathlib.Path.replace = counted(pathlib.Path.replace)
 folder = Path(sys.argv[1])
 file = ConfigFile(folder / "config.yaml", folder / "home", {})
 draft = file.make_draft()
-apply_change(ReplaceCredentials(account="telegram", values={"bot_token": sys.argv[3]}), draft)
+ReplaceCredentials(account="telegram", values={"bot_token": sys.argv[3]}).apply(draft)
 file.check(draft)
 file.save(draft, draft.version, 1.0)
 """
