@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender
+from bot.domain import ChatKind, ConversationKey, Origin, ReplyAddress, Sender
 from bot.store.connection import (
     AT_WORK,
     NEWEST,
@@ -72,6 +72,11 @@ class ConversationView:
     def is_deleted(self) -> bool:
         """Return whether only the conversation's row is left, for the usage of its turns."""
         return self.key.chat.startswith(DELETED)
+
+    def origin(self, sender: Sender, topic: str, message_id: str = "") -> Origin:
+        """Return the origin of what somebody writes there, or presses below a message."""
+        kind, chat = ChatKind(self.chat_kind), self.key.chat
+        return Origin(self.key.account, self.platform, chat, kind, message_id, sender, topic, message_id)
 
 
 @dataclass(frozen=True, slots=True)

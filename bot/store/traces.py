@@ -8,12 +8,14 @@ from typing import Any
 import orjson
 
 from bot.store.connection import Connection, sql
+from bot.store.schema import TOKENS
 from bot.turn import ModelCall, RunTrace
 
 SET_TRACE = sql("UPDATE turns SET trace = :trace, used_model = :model WHERE id = :id")
 SET_MODEL_USAGE = sql(
     """INSERT INTO model_usage (turn_id, model, input_tokens, output_tokens, total_tokens, cached_tokens,
-    cost) VALUES (:turn, :model, :input, :output, :total, :cached, :cost) ON CONFLICT (turn_id, model)
+    cost) VALUES (:turn, :model, :input_tokens, :output_tokens, :total_tokens, :cached_tokens, :cost)
+    ON CONFLICT (turn_id, model)
     DO UPDATE SET input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, total_tokens =
     excluded.total_tokens, cached_tokens = excluded.cached_tokens, cost = excluded.cost"""
 )
@@ -46,13 +48,7 @@ def save_trace(connection: Connection, turn: int, trace: RunTrace) -> None:
     connection.execute(SET_TRACE, {"id": turn, "trace": orjson.dumps(trace).decode(), "model": model})
     for name in {call.model for call in trace.calls if call.total_tokens} if trace.whole else ():
         calls = [call for call in trace.calls if call.model == name]
-        counts = {
-            "input": sum(call.input_tokens for call in calls),
-            "output": sum(call.output_tokens for call in calls),
-            "total": sum(call.total_tokens for call in calls),
-            "cached": sum(call.cached_tokens for call in calls),
-            "cost": sum(call.cost for call in calls),
-        }
+        counts = {name: sum(getattr(call, name) for call in calls) for name in (*TOKENS, "cost")}
         connection.execute(SET_MODEL_USAGE, {"turn": turn, "model": name, **counts})
 
 

@@ -8,10 +8,10 @@ one, who is the `user_id` of its run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.store.connection import Connection, sql
+from bot.store.connection import Connection, decode_fields, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +58,20 @@ INCREMENT_COUNTER = sql(
 )
 LIST_COUNTERS = sql("SELECT account, name, value FROM counters ORDER BY account, name")
 SET_USAGE = sql(
-    """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
-    total_tokens = :total, cached_tokens = :cached, cost = :cost, currency = :currency WHERE id = :id"""
+    """UPDATE turns SET person = :person, input_tokens = :input_tokens, output_tokens = :output_tokens,
+    total_tokens = :total_tokens, cached_tokens = :cached_tokens, cost = :cost, currency = :currency
+    WHERE id = :id"""
 )
 
 
 def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
     """Store the token usage of a turn."""
-    counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
-    more = {"cached": spent.cached_tokens, "cost": spent.cost, "currency": spent.currency}
-    connection.execute(SET_USAGE, {"id": turn, "person": spent.person, **counts, **more})
+    connection.execute(SET_USAGE, {"id": turn, **asdict(spent)})
 
 
 def decode_usage(row: Any) -> TurnUsage | None:
     """Return the token usage of a row, or None if it has none."""
-    if not row.total_tokens:
-        return None
-    counts = row.input_tokens, row.output_tokens, row.total_tokens, row.cached_tokens
-    return TurnUsage(row.person, *counts, row.cost, row.currency)
+    return decode_fields(TurnUsage, row) if row.total_tokens else None
 
 
 def list_counters(connection: Connection) -> list[Counter]:

@@ -12,7 +12,7 @@ from pydantic import AliasPath, Field
 from agent.shared.text import shorten, to_one_line
 from bot.access import Permission, Role, Target
 from bot.account_state import Live
-from bot.domain import ChatKind, InboundMessage, Origin, ProgressState
+from bot.domain import ChatKind, InboundMessage, ProgressState
 from bot.errors import RuntimeProblem
 from bot.server.api import local_chats
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
@@ -181,10 +181,7 @@ def _may_decide(services: ApiServices, by: Principal, one: OpenApproval) -> bool
     target = local_chats.conversation_target(by, of)
     if not by.owns_conversation(of) and not may(services, by, Permission.DECIDE, target):
         return False
-    topic = one.approval.topic
-    origin = Origin(
-        of.key.account, of.platform, of.key.chat, ChatKind(of.chat_kind), "", click_sender(by, of), topic
-    )
+    origin = of.origin(click_sender(by, of), one.approval.topic)
     click = InboundMessage("", origin, "", 0.0, clicked=True)
     is_admin = account.may(origin, Permission.DECIDE)
     return one.approval.may_decide(click, is_admin=is_admin, rules=account.approvals_for(origin))

@@ -11,6 +11,7 @@ from operator import attrgetter
 from bot.domain import PartState, ProgressState, StepKind, ToolStep
 from bot.server.api.schemas import ApiModel
 from bot.store.read_models import TurnView
+from bot.store.schema import TOKENS
 from bot.store.traces import TurnTimes
 from bot.turn import OPEN_STATES, ModelCall, TurnState
 
@@ -18,7 +19,6 @@ MAX_SPANS = 500
 MAX_TEXT = 2000
 """Characters of each text in a span."""
 RUN = "run"
-TOKENS = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens")
 Detail = dict[str, str | int | float]
 DONE, FAILED, ACTIVE = ProgressState.DONE, ProgressState.FAILED, ProgressState.ACTIVE
 DELIVERED = {PartState.FINAL: DONE, PartState.UNDELIVERED: FAILED}

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Role
 from bot.commands.retry import find_fork
-from bot.domain import ChatKind, Origin
 from bot.errors import RunMissing
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, audit_actor, open_to
@@ -54,8 +53,7 @@ async def open_again(
     last = await services.db.transact(find_last_answered, of.id)
     if last is None or turn not in ({last.id} if edited is None else {last.id, last.source}):
         raise HTTPException(409, NOT_LAST if edited is None else NOT_EDITABLE)
-    sender = by.sender_on(of.platform)
-    origin = Origin(account.name, of.platform, of.key.chat, ChatKind(of.chat_kind), "", sender, of.key.topic)
+    origin = of.origin(by.sender_on(of.platform), of.key.topic)
     limits, now = account.limits_for(origin, by.role), services.clock.now()
     if refusal := await services.db.transact(limits.find_refusal, now):
         raise HTTPException(429, refusal)

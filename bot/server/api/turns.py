@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role, Target
 from bot.dispatch.reply.sender import document_type
-from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender
+from bot.domain import InboundMessage, Part, PartKind, Sender
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import (
     NOT_YOURS,
@@ -39,9 +39,8 @@ from bot.turn import TurnKind
 
 def texts_of(services: ApiServices, by: Principal, of: ConversationView) -> Texts:
     """Return the texts for the caller in that chat."""
-    key, sender = of.key, by.sender_on(of.platform)
-    origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
-    return services.core.account(key.account).texts_for(origin)
+    origin = of.origin(by.sender_on(of.platform), of.key.topic)
+    return services.core.account(of.key.account).texts_for(origin)
 
 
 class ButtonClick(BaseModel):
@@ -120,17 +119,7 @@ async def _submit_click(
     question = await services.db.transact(load_turn, view.id)
     if inbox is None or question is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
-    kind, message_id = ChatKind(of.chat_kind), part.platform_id
-    origin = Origin(
-        account,
-        of.platform,
-        chat,
-        kind,
-        message_id,
-        click_sender(by, of),
-        question.turn.address.topic,
-        message_id,
-    )
+    origin = of.origin(click_sender(by, of), question.turn.address.topic, part.platform_id)
     click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
     return (await inbox.accept([click])).get(event_id)
 
