@@ -43,7 +43,7 @@ def read_secrets(config: Path) -> dict[str, str]:
         if not words:
             continue
         name, equals, value = words[-1].partition("=")
-        if len(words) > 2 or (len(words) == 2 and words[0] != "export") or not equals or not _is_name(name):
+        if words[:-1] not in ([], ["export"]) or not equals or not VARIABLE.fullmatch(f"${name}"):
             raise one_error(path.name, "expected NAME=value; quote a value with spaces", line=number)
         found[name] = value
     return found
@@ -72,7 +72,3 @@ def _write_secrets(config: Path, values: Mapping[str, str]) -> None:
         replace_file(secrets_path(config), _HEADER + "".join(lines), mode=PRIVATE_MODE)
     except OSError as error:
         raise one_error(FILE_NAME, f"cannot be written: {error.strerror or error}") from error
-
-
-def _is_name(name: str) -> bool:
-    return VARIABLE.fullmatch(f"${name}") is not None

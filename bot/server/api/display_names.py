@@ -43,8 +43,8 @@ def platform_title(services: ApiServices, texts: Texts, account: str, platform: 
     running = services.core.accounts.get(account)
     if running is not None:
         return running.manifest.title
-    offers = {one.name: one.title for one in services.core.accounts.offers()}
-    return offers.get(platform, platform.capitalize())
+    offers = services.core.accounts.offers()
+    return next((one.title for one in offers if one.name == platform), platform.capitalize())
 
 
 def explain_state(services: ApiServices, texts: Texts, account: str, reason: str) -> str:
@@ -88,13 +88,12 @@ async def name_entries(services: ApiServices, entries: Collection[str]) -> dict[
         scope, _, id_ = entry.partition(":")
         people[entry] = f"{accounts.get(scope, scope)}:{id_}"
     names, titles = await services.db.transact(load_names, people.values())
-    known = {entry: names.get(person, "") for entry, person in people.items()}
     chats = {
         f"{scope}:{chat}": title
         for (account, chat), title in titles.items()
         for scope in (account, accounts.get(account, ""))
     }
-    return {entry: name or chats.get(entry, "") for entry, name in known.items()}
+    return {entry: names.get(person) or chats.get(entry, "") for entry, person in people.items()}
 
 
 Search = Annotated[str, Query(max_length=100, description="Part of a name; omit it to list all.")]
@@ -129,13 +128,11 @@ async def list_names(
     ]
     chats = [_present_chat(services, by, of) for of in places if not sees_own or by.owns_conversation(of)]
     return schemas.NameList(
-        people=sorted((one for one in people if wanted in one.name.casefold()), key=_by_name)[:limit],
+        people=sorted(
+            (one for one in people if wanted in one.name.casefold()), key=lambda one: one.name.casefold()
+        )[:limit],
         chats=[one for one in chats if wanted in one.name.casefold()][:limit],
     )
-
-
-def _by_name(one: schemas.PersonName) -> str:
-    return one.name.casefold()
 
 
 def _present_chat(services: ApiServices, by: Principal, of: ConversationView) -> schemas.ChatName:

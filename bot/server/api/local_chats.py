@@ -18,7 +18,6 @@ from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
 from bot.store.read_models import TurnFilter, TurnView, list_turns
-from bot.store.turns import load_turn
 
 # Number of latest turns that are searched for a message that was just accepted.
 RECENT = 10
@@ -101,14 +100,11 @@ async def visible_turn(
     services: ApiServices, by: Principal, turn_id: int
 ) -> tuple[ConversationView, TurnView]:
     """Load a turn and its conversation if the caller may see it. Raises 404."""
-    stored = await services.db.transact(load_turn, turn_id)
-    if stored is None:
-        raise not_found("turn")
-    of = await find_visible(services, by, stored.turn.conversation)
-    if of is None:
-        raise not_found("turn")
-    found = await services.db.transact(list_turns, of.id, before=turn_id + 1, limit=1)
-    return of, found[0]
+    for found in await services.db.transact(list_turns, None, before=turn_id + 1, limit=1):
+        of = await find_visible(services, by, found.conversation) if found.id == turn_id else None
+        if of is not None:
+            return of, found
+    raise not_found("turn")
 
 
 def writable_adapter(services: ApiServices, by: Principal, of: ConversationView) -> LocalAdapter:
