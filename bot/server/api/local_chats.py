@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fastapi import HTTPException
@@ -16,7 +16,7 @@ from bot.server.api.auth import Principal, accounts_with, audit_actor, check, ma
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
-from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
+from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversations
 from bot.store.read_models import TurnFilter, TurnView, list_turns
 
 # Number of latest turns that are searched for a message that was just accepted.
@@ -66,9 +66,15 @@ def readable_turns(services: ApiServices, by: Principal) -> TurnFilter:
 
 async def find_visible(services: ApiServices, by: Principal, conversation_id: int) -> ConversationView | None:
     """Load a conversation if the caller may see it: their own, or for admins any on their account."""
-    found = await services.db.transact(load_conversation, conversation_id)
-    visible = found is not None and not found.is_deleted and may_read(services, by, found)
-    return found if visible else None
+    return (await find_all_visible(services, by, {conversation_id})).get(conversation_id)
+
+
+async def find_all_visible(
+    services: ApiServices, by: Principal, ids: Collection[int]
+) -> dict[int, ConversationView]:
+    """Load those conversations that the caller may see, by id."""
+    found = await services.db.transact(load_conversations, ids)
+    return {id_: of for id_, of in found.items() if not of.is_deleted and may_read(services, by, of)}
 
 
 async def visible_conversation(

@@ -22,7 +22,7 @@ from bot.server.api.health import check_readiness
 from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
 from bot.server.api.turns import click_sender
 from bot.store.connection import Connection
-from bot.store.conversations import ConversationView, load_conversations
+from bot.store.conversations import ConversationView
 from bot.store.open_work import OpenApproval, Reach, count_failed, list_open_approvals
 from bot.store.people import list_pairing_requests
 from bot.store.read_models import TurnGroup, TurnView, list_turns
@@ -145,13 +145,13 @@ async def get_overview(services: Services, by: By) -> Overview:
         approvals = list_open_approvals(connection, reach)
         running = list_turns(connection, None, limit=MOST_RUNNING, only=only)
         failed = count_failed(connection, reach, now - DAY)
-        known = load_conversations(connection, {one.conversation for one in running})
-        return approvals, running, known, list_pairing_requests(connection, now), failed, added
+        return approvals, running, list_pairing_requests(connection, now), failed, added
 
-    asked, works, known, requests, failed, added = await services.db.transact(collect)
+    asked, works, requests, failed, added = await services.db.transact(collect)
     asked = [one for one in asked if _may_decide(services, by, one)]
     works = [one for one in works if one.kind is TurnKind.CHAT and not one.left]
-    works = [one for one in works if local_chats.may_read(services, by, known[one.conversation])]
+    known = await local_chats.find_all_visible(services, by, {one.conversation for one in works})
+    works = [one for one in works if one.conversation in known]
     requests = [one for one in requests if may(services, by, Permission.GRANT, Target(one.account))]
     shown = [*(one.of for one in asked), *(known[one.conversation] for one in works)]
     if not all(map(by.owns_conversation, shown)):

@@ -37,15 +37,16 @@ async def search(
     titles before messages and answers, which are listed newest first. A page can have fewer hits than
     `limit` although `next` is set.
     """
-    words, found = q.strip(), _Readable(services, by)
-    before = parse_cursor(cursor)
+    words, before = q.strip(), parse_cursor(cursor)
     if not words:
         return schemas.SearchPage(hits=[], next=None)
     hits: list[schemas.SearchHit] = []
     if not cursor:
         newest = await services.db.transact(list_turns, None, limit=1)
         before = newest[0].id + 1 if newest else 1
-        hits = await found.present(await services.db.transact(find_titles, words, found.owners), words)
+        accounts = accounts_with(services, by, Permission.READ)
+        owners = None if accounts is None or accounts else by.owner_ids
+        hits = await _present(services, by, await services.db.transact(find_titles, words, owners), words)
     hits, following = hits[:limit], before
     for _ in range(STEPS):
         room, first = limit - len(hits), max(0, following - STEP)
@@ -54,36 +55,19 @@ async def search(
         only = replace(local_chats.readable_turns(services, by), text=words, first=first)
         turns = await services.db.transact(list_turns, None, following, room, only)
         following = turns[-1].id if len(turns) == room else first
-        hits += await found.present([hit for turn in turns for hit in _find_hits(turn, words)[:1]], words)
+        texts = [hit for turn in turns for hit in _find_hits(turn, words)[:1]]
+        hits += await _present(services, by, texts, words)
     return schemas.SearchPage(hits=hits, next=str(following) if following > 1 else None)
 
 
-class _Readable:
-    """The conversations that a caller may read, each looked up once."""
-
-    def __init__(self, services: ApiServices, by: Principal) -> None:
-        self._services = services
-        self._by = by
-        self._known: dict[int, ConversationView | None] = {}
-        accounts = accounts_with(services, by, Permission.READ)
-        self.owners = None if accounts is None or accounts else by.owner_ids
-
-    async def present(self, found: list[Hit], words: str) -> list[schemas.SearchHit]:
-        """Return the hits in conversations that the caller may read, and record that other people's were."""
-        shown = []
-        for hit in found:
-            of = await self._find(hit.conversation)
-            if of is not None:
-                shown.append(_present_hit(of, hit, words))
-        return shown
-
-    async def _find(self, conversation: int) -> ConversationView | None:
-        if conversation not in self._known:
-            of = await local_chats.find_visible(self._services, self._by, conversation)
-            self._known[conversation] = of
-            if of is not None:
-                await record_conversation_read(self._services, self._by, of)
-        return self._known[conversation]
+async def _present(
+    services: ApiServices, by: Principal, found: list[Hit], words: str
+) -> list[schemas.SearchHit]:
+    """Return the hits in conversations that the caller may read, and record that other people's were."""
+    known = await local_chats.find_all_visible(services, by, {hit.conversation for hit in found})
+    for of in known.values():
+        await record_conversation_read(services, by, of)
+    return [_present_hit(known[hit.conversation], hit, words) for hit in found if hit.conversation in known]
 
 
 def _find_hits(turn: TurnView, words: str) -> list[Hit]:

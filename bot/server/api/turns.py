@@ -181,11 +181,8 @@ async def list_turns(
     found = await services.db.transact(
         read_models.list_turns, conversation, parse_cursor(cursor), limit, only
     )
-    for view in found:
-        if view.conversation not in known and (
-            of := await local_chats.find_visible(services, by, view.conversation)
-        ):
-            known[view.conversation] = of
+    others = {view.conversation for view in found} - known.keys()
+    known |= await local_chats.find_all_visible(services, by, others)
     return schemas.Turns(
         turns=await presenters.present_turns(services, by, known, found),
         next=str(found[-1].id) if len(found) == limit else None,
