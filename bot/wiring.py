@@ -152,9 +152,7 @@ class RunControl(Protocol):
         ...
 
     async def takes_notices(self, turn: Turn) -> bool:
-        """Return whether notices can be posted in the turn's chat: False if it only accepts messages in
-        topics.
-        """
+        """Return whether the turn's chat accepts notices: False if it only accepts messages in topics."""
         ...
 
     def dispatch_turn(self, opened: OpenedTurn) -> None:

@@ -169,9 +169,7 @@ async def _model_line(service: BotService, texts: Texts) -> str:
 
 
 def chat_command(home: Path | None, file: Path | None) -> int:
-    """Chat with the service that uses this data directory. If none is running, start one for the duration of
-    the chat.
-    """
+    """Chat with the service of this data directory; if none is running, start one for that time."""
     from bot.cli.chat.command import chat
 
     folder = home_folder(home)

@@ -44,9 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL that both SQLite and PostgreSQL understand, with `:name` parameters. `lists` contains the names of
-    list parameters (`IN :name`).
-    """
+    """SQL for both databases with `:name` parameters; `lists` names the list parameters (`IN :name`)."""
 
     text: str
     lists: tuple[str, ...] = ()

@@ -141,9 +141,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
 def _try_account(
     asked: InitArguments, guide: SetupGuide, created: CreatedApp | None
 ) -> tuple[ConnectAccount, AccountConfig, str, LoadedConfig | None] | None:
-    """Return the change, the account, the bot's identity and the new configuration (None: it can't be loaded
-    here), or None to ask again.
-    """
+    """Return the change, account, identity and configuration (None: not loadable here); None: ask again."""
     change = ConnectAccount(name=asked.name, platform=asked.platform)
     settings = {"base_url": asked.base_url} if asked.base_url else {}
     if created is not None:

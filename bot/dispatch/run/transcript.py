@@ -146,9 +146,7 @@ class ToolLog:
             yield ToolStep("", "", item.state, kind=StepKind.TODO, title=title)
 
     def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
-        """Add calls from the thread's state that no event reported, in the thread's order; calls missing from
-        the thread come first.
-        """
+        """Add calls of the thread that no event reported, in its order, after those that it lacks."""
         before, self._calls = self._calls, {}
         for event in told:
             if event.id in before and event.id not in self._calls:

@@ -129,9 +129,7 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
 @router.delete("/access/{entry}", status_code=204)
 @requires(Permission.GRANT)
 async def delete_role(entry: Entry, services: Services, by: By) -> None:
-    """Revoke a granted role (403: the caller is neither an owner nor an admin of every account that the entry
-    covers).
-    """
+    """Revoke a role (403: the caller is neither an owner nor an admin of all accounts that it covers)."""
     who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
     revoked = await services.db.transact(

@@ -63,9 +63,7 @@ async def erase_data(target: Whom, services: Services, by: By) -> ErasureResult:
 @router.get("/{person}/erasure")
 @open_to(Role.MEMBER)
 async def get_erasure(target: Whom, services: Services, by: By) -> ErasureState:
-    """Return the state of the last erasure of a person's data (`requested_at` is 0 if there was none), and
-    the existing backups.
-    """
+    """Return a person's last erasure (`requested_at` is 0 if there was none), and the existing backups."""
     person = parse_person(services, by, target)
     last = await services.db.transact(find_last_erasure, person)
     backups = _named(by, await services.core.part(DeletionJob).list_copies())

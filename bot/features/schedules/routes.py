@@ -235,9 +235,7 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """List a schedule's runs, newest first, with their results and whether each was delivered (that is, all
-    its messages have a platform id).
-    """
+    """List a schedule's runs, newest first, with their results and whether all messages were delivered."""
     await _load_schedule(services, by, schedule)
     found = await services.db.transact(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
     next_cursor = str(found[-1].id) if len(found) == limit else None

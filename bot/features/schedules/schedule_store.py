@@ -29,9 +29,7 @@ NOW = "now"
 
 
 class ScheduleKind(StrEnum):
-    """The output of a scheduled run: a fixed text, the agent's answer to a prompt, or a digest of the chat
-    since the last run.
-    """
+    """Output of a run: a fixed text, the agent's answer to a prompt, or a digest since the last run."""
 
     MESSAGE = "message"
     PROMPT = "prompt"

@@ -341,9 +341,7 @@ class ScheduleService:
         return SchedulePreview(new, preview.firings)
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
-        """Run a schedule now, in addition to its regular times. Raises ScheduleRefused while an earlier run
-        is in progress.
-        """
+        """Run a schedule now, besides its usual times. Raises ScheduleRefused while a run is in progress."""
         now = self._clock.now()
         fire = await self._scheduler.build_manual_run(one, now)
         if fire.skip is not None:

@@ -128,9 +128,7 @@ async def choose_language(body: LanguageChoice, services: Services, by: By) -> N
 @router.post("/links", status_code=201)
 @requires(Permission.PROGRAMS)
 async def create_link(services: Services, by: By) -> schemas.SignInLink:
-    """Create a single-use link that signs in the owner of the service. Only the holder of the token, or of a
-    session of the owner, may do so.
-    """
+    """Create a single-use link that signs in the owner. Only they and holders of the token may do so."""
     if not by.is_local_owner:
         raise HTTPException(403, FOR_OWNERS)
     core, now = services.core, services.clock.now()
