@@ -14,7 +14,7 @@ from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, open_to, record_conversation_read
 from bot.server.api.dependencies import ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.store.conversations import ConversationView
-from bot.store.read_models import TurnView, list_turns
+from bot.store.read_models import TurnFilter, TurnView, list_turns
 from bot.store.search import Hit, HitPlace, find_titles
 from bot.turn import TurnKind
 
@@ -40,19 +40,22 @@ async def search(
     words, before = q.strip(), parse_cursor(cursor)
     if not words:
         return schemas.SearchPage(hits=[], next=None)
+    # Admins may also read conversations in the web console, by who owns them.
+    accounts = accounts_with(services, by, Permission.READ)
+    sees_own = accounts is not None and not accounts
+    readable = local_chats.readable_turns(services, by) if sees_own else TurnFilter()
     hits: list[schemas.SearchHit] = []
     if not cursor:
         newest = await services.db.transact(list_turns, None, limit=1)
         before = newest[0].id + 1 if newest else 1
-        accounts = accounts_with(services, by, Permission.READ)
-        owners = None if accounts is None or accounts else by.owner_ids
+        owners = by.owner_ids if sees_own else None
         hits = await _present(services, by, await services.db.transact(find_titles, words, owners), words)
     hits, following = hits[:limit], before
     for _ in range(STEPS):
         room, first = limit - len(hits), max(0, following - STEP)
         if not room or following <= 1:
             break
-        only = replace(local_chats.readable_turns(services, by), text=words, first=first)
+        only = replace(readable, text=words, first=first)
         turns = await services.db.transact(list_turns, None, following, room, only)
         following = turns[-1].id if len(turns) == room else first
         texts = [hit for turn in turns for hit in _find_hits(turn, words)[:1]]
