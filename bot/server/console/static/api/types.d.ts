@@ -609,8 +609,7 @@ export interface components {
         };
         /**
          * EditedMessage
-         * @description The new text of a message. `event_id` is chosen by the client; sending the same one again has no
-         *     effect.
+         * @description The new text of a message, with an `event_id` as for a new one.
          */
         EditedMessage: {
             /**
@@ -1104,8 +1103,7 @@ export interface components {
         };
         /**
          * PartInfo
-         * @description A part of a reply: either text, as Markdown, or a file with its URL. `choices` are its buttons while
-         *     the question is open.
+         * @description A part of a reply: Markdown text, or a file with its URL. `choices` are buttons of an open question.
          */
         PartInfo: {
             /** Index */
@@ -1240,8 +1238,7 @@ export interface components {
         };
         /**
          * PostResult
-         * @description An accepted and stored turn. `turn` is None if it is not among the latest turns; `event_id` is "" if
-         *     there is no message.
+         * @description An accepted turn: None if it is not among the latest. `event_id` is "" if there is no message.
          */
         PostResult: {
             /** Conversation */
@@ -1315,8 +1312,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description What is wrong and what to do about it. `key` is the place in the file ("models[0].name"), `line` its
-         *     line (0: none).
+         * @description What is wrong and what to do. `key` is the place in the file ("models[0].name"), `line` 0 for none.
          */
         Problem: {
             /** Key */
@@ -1378,10 +1374,9 @@ export interface components {
          * QuotationKind
          * @description Kind of quoted content in a message, which is not its author's own text.
          *
-         *     Messages of others: a forwarded message, a quoted part of one, a shared message, the message that is
-         *     replied to, and the message that the thread grew from. Content with a form of its own: a card of an app,
-         *     the transcript of a recording, a poll, a checklist, a place, a contact, a sticker, a notice of the
-         *     platform (a person joined, a call ended), the preview of a link, and content that Roebot can't read.
+         *     Messages of others: forwarded, quoted in part, shared, replied to, and the one that the thread grew from.
+         *     Content with a form of its own: an app's card, a recording's transcript, a poll, a checklist, a place, a
+         *     contact, a sticker, a platform's notice (a call ended), a link's preview, and what Roebot can't read.
          * @enum {string}
          */
         QuotationKind: "forward" | "quote" | "shared" | "reply" | "thread_start" | "card" | "transcript" | "poll" | "checklist" | "location" | "contact" | "sticker" | "notice" | "preview" | "unsupported";
@@ -1585,8 +1580,7 @@ export interface components {
         };
         /**
          * ScheduleKind
-         * @description The output of a scheduled run: a fixed text, the agent's answer to a prompt, or a digest of the chat
-         *     since the last run.
+         * @description Output of a run: a fixed text, the agent's answer to a prompt, or a digest since the last run.
          * @enum {string}
          */
         ScheduleKind: "message" | "prompt" | "digest";
@@ -1754,8 +1748,7 @@ export interface components {
         };
         /**
          * SignedIn
-         * @description The signed-in caller. `how` is token or link; `account` is the account that they signed in
-         *     from.
+         * @description The signed-in caller. `how` is token or link; `account` is the one that they signed in from.
          */
         SignedIn: {
             /** Person */
@@ -2008,8 +2001,7 @@ export interface components {
         UsageKey: "day" | "model" | "person" | "account" | "chat";
         /**
          * UsageReport
-         * @description Tokens used by turns accepted since `since`, in total and by person (in pages); `next` is the cursor of
-         *     the next page.
+         * @description Tokens used by turns accepted since `since`, in total and by person; `next` is the next cursor.
          */
         UsageReport: {
             /** Since */
