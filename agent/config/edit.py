@@ -123,8 +123,8 @@ def set_value(text: str, file: str, path: KeyPath, value: Any) -> str:
             inner[part] = {}
         inner = inner[part]
     inner[path[-1]] = value
-    edits: tuple[Callable[[str, str, KeyPath, Any], str], ...] = (_set_items, _set_node)
-    return _first_exact(text, file, path, value, edits, expected)
+    edits = (lambda: _set_items(text, file, path, value), lambda: _set_node(text, file, path, value))
+    return _first_exact(text, file, path, expected, *edits)
 
 
 def remove_value(text: str, file: str, path: KeyPath) -> str:
@@ -132,7 +132,8 @@ def remove_value(text: str, file: str, path: KeyPath) -> str:
     expected = copy.deepcopy(parse_document(text, file).data)
     inner = _value_at(expected, path[:-1])
     del inner[path[-1]]
-    return _first_exact(text, file, path, inner, (_cut_child, _set_parent), expected)
+    edits = (lambda: _cut_child(text, file, path), lambda: _set_parent(text, file, path, inner))
+    return _first_exact(text, file, path, expected, *edits)
 
 
 def move_first(text: str, file: str, path: KeyPath, index: int) -> str:
@@ -140,7 +141,9 @@ def move_first(text: str, file: str, path: KeyPath, index: int) -> str:
     expected = copy.deepcopy(parse_document(text, file).data)
     inner = _value_at(expected, path)
     inner.insert(0, inner.pop(index))
-    return _first_exact(text, file, (*path, index), inner, (_move_lines, _set_parent), expected)
+    moved = (*path, index)
+    edits = (lambda: _move_lines(text, file, moved), lambda: _set_parent(text, file, moved, inner))
+    return _first_exact(text, file, moved, expected, *edits)
 
 
 def to_flow(value: Any) -> str:
@@ -157,17 +160,12 @@ def _flow_key(key: str) -> str:
 
 
 def _first_exact(
-    text: str,
-    file: str,
-    path: KeyPath,
-    value: Any,
-    edits: Sequence[Callable[[str, str, KeyPath, Any], str]],
-    expected: dict[str, Any],
+    text: str, file: str, path: KeyPath, expected: dict[str, Any], *edits: Callable[[], str]
 ) -> str:
     """Return the first edited text that has exactly the expected data."""
     for edit in edits:
         try:
-            edited = edit(text, file, path, value)
+            edited = edit()
             if parse_document(edited, file).data == expected:
                 return edited
         except (ConfigErrors, _NotEdited):
@@ -194,7 +192,7 @@ def _set_items(text: str, file: str, path: KeyPath, value: Any) -> str:
     old = _value_at(parse_document(text, file).data, path)
     removed = [index for index, item in enumerate(old) if item not in value]
     for index in reversed(removed):
-        text = _cut_child(text, file, (*path, index), None)
+        text = _cut_child(text, file, (*path, index))
     for item in value[len(old) - len(removed) :]:
         node = _find_node(text, file, path)
         assert isinstance(node, yaml.SequenceNode)
@@ -261,12 +259,12 @@ def _child_span(text: str, file: str, path: KeyPath) -> tuple[int, int]:
     return start, _position_after(text, item)
 
 
-def _cut_child(text: str, file: str, path: KeyPath, _value: Any) -> str:
+def _cut_child(text: str, file: str, path: KeyPath) -> str:
     start, end = _child_span(text, file, path)
     return text[:start] + text[end:]
 
 
-def _move_lines(text: str, file: str, path: KeyPath, _value: Any) -> str:
+def _move_lines(text: str, file: str, path: KeyPath) -> str:
     first, _ = _child_span(text, file, (*path[:-1], 0))
     start, end = _child_span(text, file, path)
     newline = "" if text[:end].endswith("\n") else detect_newline(text)

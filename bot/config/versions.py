@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +134,7 @@ class ConfigFile:
             return
         number = known[0].number + 1 if known else 1
         stored = ConfigVersion(number, now, _fingerprint(text), keys, self._without_secrets(text))
-        record = {name: getattr(stored, name) for name in ConfigVersion.__slots__}
-        replace_file(self._folder / f"{number:06}.json", json.dumps(record, ensure_ascii=False))
+        replace_file(self._folder / f"{number:06}.json", json.dumps(asdict(stored), ensure_ascii=False))
         dropped = known[MOST_VERSIONS - 1 :]
         used = {name for one in (stored, *known[: MOST_VERSIONS - 1]) for name in _variables(one.text)}
         unused = {name for one in dropped for name in _variables(one.text)} - used - set(_variables(text))

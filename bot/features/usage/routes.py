@@ -13,7 +13,6 @@ from fastapi import APIRouter, Path, Query, Response
 
 from bot.access import Permission, Role
 from bot.features.usage.usage_store import (
-    PersonTotals,
     UsageKey,
     UsageShare,
     break_down_usage,
@@ -29,7 +28,6 @@ from bot.server.api.errors import not_found
 from bot.store.connection import Accounts, Connection
 from bot.store.conversations import load_conversations
 from bot.store.names import load_person_names
-from bot.store.usage import UsageSum
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 EPOCH = date(1970, 1, 1)
@@ -57,12 +55,18 @@ async def get_usage(
     begin, person = period_start(services, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
     if person:
-        one = await services.db.transact(load_person_usage, begin, person, accounts)
-        return _present_usage(services, by, begin, one.spending, [one], next_cursor=None)
-    found = await services.db.transact(list_person_usage, begin, cursor, limit, accounts)
-    next_cursor = found[-1].person if len(found) == limit else None
-    total = await services.db.transact(sum_usage, begin, accounts=accounts)
-    return _present_usage(services, by, begin, total, found, next_cursor=next_cursor)
+        found = [await services.db.transact(load_person_usage, begin, person, accounts)]
+    else:
+        found = await services.db.transact(list_person_usage, begin, cursor, limit, accounts)
+    total = await services.db.transact(sum_usage, begin, person or None, accounts=accounts)
+    following = found[-1].person if not person and len(found) == limit else None
+    texts = texts_of(services, by)
+    names = {one.person: name_person(services, texts, one.person, one.name) for one in found}
+    people = [
+        schemas.PersonUsage(person=one.person, name=names[one.person], **asdict(one.spending))
+        for one in found
+    ]
+    return schemas.UsageReport(since=begin, total=total, people=people, next=following)
 
 
 @router.get("/breakdown", response_model=schemas.UsageBreakdown)
@@ -139,24 +143,3 @@ def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
 def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Accounts:
     """Return the accounts whose usage is shown; the caller's own usage is shown for all."""
     return None if person == by.person else accounts_with(services, by, Permission.USAGE)
-
-
-def _present_usage(
-    services: ApiServices,
-    by: Principal,
-    begin: float,
-    total: UsageSum,
-    found: Sequence[PersonTotals],
-    *,
-    next_cursor: str | None,
-) -> schemas.UsageReport:
-    texts = texts_of(services, by)
-    people = [
-        schemas.PersonUsage(
-            person=one.person,
-            name=name_person(services, texts, one.person, one.name),
-            **asdict(one.spending),
-        )
-        for one in found
-    ]
-    return schemas.UsageReport(since=begin, total=total, people=people, next=next_cursor)
