@@ -17,11 +17,11 @@ default; any of the models found can be selected with `/model`.
 GUIDE_TEXT = """
 ## The guide
 
-The guide answers while no model is available. It is not a language model and never makes anything up: it
-quotes sections of this documentation, computes sums, and uses real tools. It proposes schedules for requests
-such as "Remind me every weekday at 9:00 to check the alerts", and draws a chart of a CSV file, after you have
-approved the command. It reads English and Chinese. As soon as a provider's key, a running Ollama server or a
-configured model is found, that model answers instead.
+The guide answers while no model is connected. It is not a language model and never makes anything up: it
+quotes sections of this documentation, does arithmetic and uses real tools. It proposes schedules for requests
+such as "Remind me every weekday at 9:00 to check the alerts", and draws a chart of a CSV file after you
+approve the command. It understands requests in English and Chinese. As soon as Roebot finds a provider's key,
+a running Ollama server or a configured model, that model answers instead.
 """
 
 

@@ -111,14 +111,14 @@ ROWS: Sequence[Row] = (
         ("summarization.enabled",),
         chat="/compact",
         feature="summarization",
-        note="the command also works while they are off; not available with the guide and the toy model",
+        note="the command also works while they are off; not available with the guide or the toy model",
     ),
     Row(
         "Title",
         "on",
         ("title.enabled",),
         feature="auto_title",
-        note="not available with the guide and the toy model",
+        note="not available with the guide or the toy model",
     ),
     Row("Guardrail", "off", ("guardrails.enabled",), feature="guardrail"),
     Row(
@@ -173,7 +173,7 @@ ROWS: Sequence[Row] = (
         "on",
         ("memory.enabled", "memory.injection_enabled"),
         feature="memory",
-        note="not available with the guide and the toy model; `/memory` shows and deletes memory",
+        note="not available with the guide or the toy model; `/memory` shows and deletes memory",
     ),
     Row(
         "Subagents",
