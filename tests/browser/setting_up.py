@@ -35,6 +35,10 @@ _SHAPES = {
 }
 
 
+PATIENCE = 90_000.0
+"""Milliseconds for what starts processes on a busy machine, such as the test of a model."""
+
+
 class Planted:
     """Secrets that look like those of a platform, each given once; all of them are looked for afterwards."""
 
@@ -105,7 +109,8 @@ class Owner:
 
     async def another(self) -> Owner:
         """A second tab of the same person."""
-        return Owner(Tab(await self.context.new_page(), self.tab.url), self.context, responses=self.responses)
+        page = await self.context.new_page()
+        return Owner(Tab(page, self.tab.url), self.context, responses=self.responses)
 
     async def begins(self, platform: str, url: str) -> None:
         """Open the empty form of a platform, whose address is another one."""
@@ -117,7 +122,7 @@ class Owner:
     async def reads(self, key: str, kind: str = ".problem") -> str:
         """Wait for what is said of a field; its text."""
         said = self.about(key).locator(kind)
-        await expect(said).to_be_visible(timeout=60_000)
+        await expect(said).to_be_visible(timeout=PATIENCE)
         return await said.inner_text()
 
     def step(self, number: int) -> Locator:
@@ -139,6 +144,7 @@ async def new_service(folder: Path, **env: str) -> AsyncIterator[tuple[Terminal,
 async def owner_at(browser: Browser, link: str, locale: str = "en-GB") -> AsyncIterator[Owner]:
     """The owner opens the sign-in link. All that the service answers is kept."""
     context = await browser.new_context(locale=locale)
+    context.set_default_timeout(PATIENCE)
     async with _tab_of(context, link) as owner:
         yield owner
     await context.close()
@@ -169,7 +175,7 @@ async def connect_model(owner: Owner, url: str, key: str) -> None:
     await owner.input("provider").select_option("other")
     await owner.input("base_url").fill(url)
     await owner.input("api_key").fill(key)
-    await expect(owner.about("api_key").locator(".accepted")).to_be_visible()
+    await owner.reads("api_key", ".accepted")
     offered = await owner.form.locator("datalist option").evaluate_all("all => all.map(one => one.value)")
     assert offered
     await owner.input("model").fill(offered[0])

@@ -26,6 +26,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.setting_up import (
     KEYS,
+    PATIENCE,
     Owner,
     Planted,
     connect_model,
@@ -52,7 +53,7 @@ async def connect_openai(owner: Owner, key: str) -> int:
     await owner.chooses("provider", "openai")
     await owner.enters("api_key", key)
     await owner.presses(owner.tab.dialog.locator(".primary"))
-    await expect(owner.tab.page.locator(".entry")).to_have_count(2)
+    await expect(owner.tab.page.locator(".entry")).to_have_count(2, timeout=PATIENCE)
     return owner.inputs
 
 
@@ -68,7 +69,7 @@ async def connect_account(owner: Owner, person: PlatformUser) -> int:
         value = getattr(emulator, key, "") or getattr(emulator, key.removeprefix("bot_"))
         await owner.enters(key, value)
     await owner.presses(owner.tab.dialog.locator(".primary"))
-    await expect(owner.step(3).locator(".accepted")).to_be_visible()
+    await expect(owner.step(3).locator(".accepted")).to_be_visible(timeout=PATIENCE)
     person.writes("hello")
     await owner.presses(owner.step(4).locator(".banner .primary"))
     await expect(page.locator("p.banner")).to_be_visible()
