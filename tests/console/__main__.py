@@ -1,6 +1,6 @@
 """Open every page of the console, and what opens within it, in every look, and print what is wrong.
 
-Run `python -m tests.console [--size 390] [--language zh] [--pictures FOLDER] [WORD…]`.
+Run `python -m tests.console [--size 390] [--language zh] [--no-axe] [--pictures FOLDER] [WORD…]`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ REFUSED = re.compile(r"status of (404|409|422) ")
 
 
 class Look:
-    """A size and language. Both colour schemes are measured on the same page, since they change no size."""
+    """A size and language. Both colour schemes are measured on the same page, since they change no size.
 
-    def __init__(self, page: Page, service: World, name: str, pictures: Path | None) -> None:
-        self.page, self.service, self.name, self.pictures = page, service, name, pictures
+    `axe` takes two thirds of the time; without it only the layout is measured, and that once.
+    """
+
+    def __init__(self, page: Page, service: World, name: str, *, axe: bool, pictures: Path | None) -> None:
+        self.page, self.service, self.name, self.axe, self.pictures = page, service, name, axe, pictures
         self.found: list[Problem] = []
         self.views = 0
         self._said: list[str] = []
@@ -58,11 +61,11 @@ class Look:
     async def measure(self, view: str) -> None:
         """Note what is wrong with what is open now."""
         self.views += 1
-        for scheme in SCHEMES:
+        for scheme in SCHEMES if self.axe else SCHEMES[:1]:
             await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-            for text in await problems(self.page, colours=scheme == "dark"):
+            for text in await problems(self.page, axe=self.axe, colours=scheme == "dark"):
                 self.found.append(Problem(view, f"{self.name} {scheme}", text))
-            if self.pictures and scheme == SCHEMES[self.views % 2]:
+            if self.pictures and (not self.axe or scheme == SCHEMES[self.views % 2]):
                 name = re.sub(r"\W+", "-", f"{self.name} {view}")[:150]
                 await self.page.screenshot(path=self.pictures / f"{name}.png")
         self.found += [Problem(view, self.name, f"console: {text[:200]}") for text in self._said]
@@ -88,13 +91,13 @@ class Look:
 
 @asynccontextmanager
 async def _looking(
-    browser: Browser, service: World, width: int, language: str, pictures: Path | None
+    browser: Browser, service: World, width: int, language: str, *, axe: bool, pictures: Path | None
 ) -> AsyncIterator[Look]:
     context = await browser.new_context(
         viewport={"width": width, "height": SIZES[width]}, locale=LOCALES[language], has_touch=width < 500
     )
     context.set_default_timeout(15_000)
-    look = Look(await context.new_page(), service, f"{width} {language}", pictures)
+    look = Look(await context.new_page(), service, f"{width} {language}", axe=axe, pictures=pictures)
     await look.page.goto(service.url)
     await look.measure("sign-in")
     await sign_in(context, service.url, service.token)
@@ -140,7 +143,9 @@ def _tell(found: list[Problem], looks: list[str], views: int) -> None:
     print(f"{views} views in {len(looks) * len(SCHEMES)} looks, problems: {len(found)}", flush=True)
 
 
-async def main(words: list[str], widths: list[int], languages: list[str], pictures: Path | None) -> int:
+async def main(
+    words: list[str], widths: list[int], languages: list[str], *, axe: bool, pictures: Path | None
+) -> int:
     """Print the problems of all pages and of what opens within them; return their number."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     found: list[Problem] = []
@@ -157,7 +162,9 @@ async def main(words: list[str], widths: list[int], languages: list[str], pictur
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             for width in widths:
                 for language in languages:
-                    async with _looking(browser, service, width, language, pictures) as look:
+                    async with _looking(
+                        browser, service, width, language, axe=axe, pictures=pictures
+                    ) as look:
                         await _measure(look, words, folder)
                         found += look.found
                         looks.append(look.name)
@@ -171,8 +178,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.console")
     parser.add_argument("--size", type=int, action="append", choices=SIZES, help="width; all by default")
     parser.add_argument("--language", action="append", choices=LOCALES, help="all by default")
+    parser.add_argument("--no-axe", action="store_true", help="measure only the layout")
     parser.add_argument("--pictures", type=Path, help="folder for a picture of each view")
     parser.add_argument("word", nargs="*", help="part of an address or step; all by default")
     wanted = parser.parse_args()
     sizes, languages = wanted.size or list(SIZES), wanted.language or list(LOCALES)
-    sys.exit(min(1, asyncio.run(main(wanted.word, sizes, languages, wanted.pictures))))
+    sys.exit(
+        min(
+            1,
+            asyncio.run(main(wanted.word, sizes, languages, axe=not wanted.no_axe, pictures=wanted.pictures)),
+        )
+    )
