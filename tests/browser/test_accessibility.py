@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 TOKEN = "a-long-secret-token"
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("look", LOOKS)
 async def test_no_page_has_layout_or_accessibility_problems(
     browser: Browser, tmp_path: Path, look: str

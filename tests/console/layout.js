@@ -4,7 +4,7 @@
   const root = inner || document.body;
   window.measured = inner || document;
   const within = [root, ...root.querySelectorAll("*")].filter((one) => !one.closest("svg, iframe, .sr, .skip, .katex, .toasts, script, template") && getComputedStyle(one).clipPath !== "inset(50%)");
-  const shown = (one) => one.checkVisibility({checkOpacity: true, checkVisibilityCSS: true});
+  const visible = (one) => one.checkVisibility({checkOpacity: true, checkVisibilityCSS: true});
   const label = (one) => `${one.tagName.toLowerCase()}.${[...one.classList].join(".")} ${(one.textContent || "").trim().replace(/\s+/g, " ").slice(0, 40)}`;
   const found = new Set();
   const {clientWidth, scrollWidth} = document.documentElement;
@@ -13,7 +13,13 @@
     const {left, right, top, bottom} = inner.getBoundingClientRect();
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1) found.add(`not within the window: ${label(inner)}`);
   }
-  const flows = (one) => getComputedStyle(one);
+  // Asked for again and again, and changed by nothing that happens here.
+  const cached = (find, known = new Map()) => (one) => known.get(one) ?? (known.set(one, find(one)), known.get(one));
+  const shown = cached(visible);
+  const flows = cached((one) => {
+    const {overflow, overflowX, overflowY, lineHeight, position, pointerEvents} = getComputedStyle(one);
+    return {overflow, overflowX, overflowY, lineHeight, position, pointerEvents};
+  });
   const scrollable = (value) => value === "auto" || value === "scroll";
   const scrolls = (one) => {
     for (let up = one.parentElement; up; up = up.parentElement) if (scrollable(flows(up).overflowX) && up.scrollWidth > up.clientWidth) return true;
@@ -39,8 +45,9 @@
     const [x, y] = [(left + right) / 2, (top + bottom) / 2];
     if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight || right - left < 2) return null;
     for (let up = one; up; up = up.parentElement) {
+      if (flows(up).overflow === "visible") continue;
       const place = up.getBoundingClientRect();
-      if (flows(up).overflow !== "visible" && (y > place.bottom || y < place.top || x > place.right || x < place.left)) return null;
+      if (y > place.bottom || y < place.top || x > place.right || x < place.left) return null;
     }
     return [x, y];
   };
@@ -59,7 +66,6 @@
   };
   const lookAll = (all) => {
     for (const one of all) {
-      if (!shown(one)) continue;
       if (one.matches("a[href], button, input, select, textarea, summary")) look(one, one.getBoundingClientRect(), "control");
       for (const node of one.childNodes) {
         if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
@@ -69,11 +75,12 @@
       }
     }
   };
-  lookAll(within);
+  const seen = within.filter(shown);
+  lookAll(seen);
   // What is scrolled away is looked at, too.
-  for (const box of within.filter((one) => shown(one) && scrollable(flows(one).overflowY) && one.scrollHeight > one.clientHeight + 20 && one.clientHeight > 100)) {
+  for (const box of seen.filter((one) => scrollable(flows(one).overflowY) && one.scrollHeight > one.clientHeight + 20 && one.clientHeight > 100)) {
     const before = box.scrollTop;
-    const inside = [...box.querySelectorAll("*")].filter((one) => within.includes(one));
+    const inside = seen.filter((one) => box.contains(one));
     for (let step = 1; step <= 6 && (step - 1) * box.clientHeight < box.scrollHeight; step += 1) {
       box.scrollTop = step * box.clientHeight * 0.9;
       lookAll(inside);
