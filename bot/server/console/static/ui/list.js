@@ -29,7 +29,7 @@ export function table({ label, columns, rows, key, href, current }) {
     return html`<th role="rowheader" scope="row" class=${className}>${link || shown}</th>`;
   };
   return html`<table class="list" role="table" aria-label=${label} @keydown=${moveRow}>
-    <thead role="rowgroup"><tr role="row">${columns.map(({ head, number }) => html`<th role="columnheader" scope="col" class=${number ? "number" : ""}>${head}</th>`)}</tr></thead>
+    <thead role="rowgroup"><tr role="row">${columns.map(({ head, number, place = "" }) => html`<th role="columnheader" scope="col" class="${number ? "number" : ""} ${place.includes("wide-only") ? "wide-only" : ""}">${head}</th>`)}</tr></thead>
     <tbody role="rowgroup">${repeat(rows, key, (row) => html`<tr role="row" class=${href ? "opens" : ""}>${columns.map((column, at) => cell(row, column, !at))}</tr>`)}</tbody>
   </table>`;
 }
