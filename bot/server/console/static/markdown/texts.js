@@ -25,7 +25,7 @@ export const zh = {
   "markdown.copy": "复制",
   "markdown.copy_failed": "复制失败",
   "markdown.details": "详情",
-  "markdown.diagram": "图表",
+  "markdown.diagram": "图示",
   "markdown.done": "已完成",
   "markdown.footnote": "脚注",
   "markdown.image": "打开图片，来自",
