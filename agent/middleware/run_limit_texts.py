@@ -52,7 +52,7 @@ _PEOPLE: Mapping[str, Mapping[str, str]] = {
         "next": "如需继续，请再发一条消息。",
         "tool_calls": "{limit:,.0f} 次工具调用",
         "one_tool": "{tool} 调用 {limit:,.0f} 次",
-        "tokens": "{limit:,.0f} 个 token",
+        "tokens": "{limit:,.0f} 个 Token",
         "cost": "{limit:g} {currency}",
         "space": "",
     },

@@ -55,7 +55,7 @@ _CHINESE: Mapping[Category, str] = {
     Category.PERMISSION: "密钥无权使用该模型",
     Category.NOT_FOUND: "服务商没有提供该模型，请检查模型名称",
     Category.RATE_LIMIT: "已达到服务商的限流上限，请稍后再试",
-    Category.QUOTA: "服务商账户的额度或余额已用完，请检查该账户的账单",
+    Category.QUOTA: "在服务商处的额度或余额已用完，请检查那里的账单",
     Category.OVERLOADED: "服务繁忙或暂时不可用",
     Category.TIMEOUT: "服务商响应超时",
     Category.CONNECTION: "无法连接服务商，或连接中断",
@@ -65,7 +65,7 @@ _CHINESE: Mapping[Category, str] = {
     Category.TRUNCATED: "回答中断",
     Category.MALFORMED: "服务商的响应无法识别",
     Category.EMPTY: "回答为空",
-    Category.LENGTH: "还没写出内容就达到了 token 上限，请在配置中调高 max_tokens",
+    Category.LENGTH: "还没写出内容就达到了 Token 上限，请在配置中调高 max_tokens",
     Category.UNAVAILABLE: "该模型在这里不可用",
     Category.UNEXPECTED: "未知错误，详见日志",
 }

@@ -206,7 +206,7 @@ TROUBLES: dict[str, Trouble] = {
         for_ever(lambda at: stream(call_delta("lookup", f'{{"word": "w{at}"}}', f"c{at}"), tokens=15_000)),
         {
             "en": ("reached its limit of 60,000 tokens. Done so far: lookup (", "Send another message"),
-            "zh": ("60,000 个 token", "如需继续，请再发一条消息。"),
+            "zh": ("60,000 个 Token", "如需继续，请再发一条消息。"),
         },
     ),
     "too much money": Trouble(
@@ -334,7 +334,7 @@ TROUBLES: dict[str, Trouble] = {
         in_turn(stream({"role": "assistant", "content": ""}, finish="length")),
         failed(
             "it reached its limit of tokens before it wrote anything. Raise max_tokens in the configuration",
-            "还没写出内容就达到了 token 上限，请在配置中调高 max_tokens",
+            "还没写出内容就达到了 Token 上限，请在配置中调高 max_tokens",
         ),
         fails=True,
     ),

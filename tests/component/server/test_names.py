@@ -50,7 +50,7 @@ async def test_chats_have_the_name_of_their_person_or_group(tmp_path: Path) -> N
         assert await place(service.http, own) == ("Web console", "")
         assert await place(service.http, group, "zh-CN,zh;q=0.9") == ("Telegram 群聊", "")
         await service.service.core.languages.set_language("web:owner", "zh")
-        assert await place(service.http, unnamed, "en") == ("Telegram 私聊", "")
+        assert await place(service.http, unnamed, "en") == ("Telegram 单聊", "")
         await service.service.core.chat_titles.note_title("tg", "-100", "Operations")
         assert await place(service.http, group) == ("Operations", "")
         await service.service.core.chat_titles.note_title("tg", "-100", "")

@@ -62,5 +62,5 @@ async def test_people_and_chats_are_named_in_both_languages(tmp_path: Path) -> N
             "Owner restarted the account tg",
         ]
         shown = (await sentences(service, "zh"))[::-1]
-        assert shown[:3] == ["Ann 授予 Ben 角色 admin", "Ann 撤销了 Ben 的角色", "Ann 查看了 “Ben”的对话"]
+        assert shown[:3] == ["Ann 授予 Ben 角色 admin", "Ann 收回了 Ben 的角色", "Ann 查看了 会话“Ben”"]
         assert shown[-1] == "所有者 重启了账号 tg"
