@@ -122,7 +122,7 @@ TROUBLES = (
     Trouble(
         "slack",
         ("Accepted: ", "the app lacks the scopes files:read: add them on OAuth & Permissions"),
-        ("已接受：", "应用缺少权限 files:read：请在 OAuth & Permissions 页面添加"),
+        ("验证通过：", "应用缺少权限 files:read：请在 OAuth & Permissions 页面添加"),
         {},
         "app_token",
         _lose_scope("files:read"),
