@@ -143,7 +143,10 @@ class SqlAlchemyConnection:
         self._inner = inner
 
     def execute(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> Rows:
-        return self._inner.execute(_clause(statement), dict(parameters or {}))
+        given = dict(parameters or {})
+        # SQLAlchemy gives an empty list the type of an integer; NULL has no type, and equals nothing.
+        given |= {name: given[name] or [None] for name in statement.lists}
+        return self._inner.execute(_clause(statement), given)
 
 
 def expanded(statement: Statement, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
