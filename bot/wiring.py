@@ -182,8 +182,10 @@ class ReportsMetrics(Protocol):
 class AddsToOverview(Protocol):
     """A part that adds to the overview of the console."""
 
-    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
-        """Return fields of `bot.server.api.overview.Overview` with what is within reach."""
+    def collect_overview(self, connection: Connection, reach: Reach, midnight: float) -> Mapping[str, Any]:
+        """Return fields of `bot.server.api.overview.Overview` with what is within reach. `midnight` is when
+        the day of the caller began (s).
+        """
         ...
 
 

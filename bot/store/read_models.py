@@ -68,7 +68,8 @@ class TurnGroup(StrEnum):
 class TurnFilter:
     """Turns to list. `owner` sees those of their own conversations on the account `home` and in the web
     console, and all on `accounts` ("": everyone's). `text` is contained in a message or reply; `person` is
-    `platform:id`; `first` is the lowest id.
+    `platform:id`; `first` is the lowest id. Turns that ended before `since` (s) are left out, and failed ones
+    that were answered again.
     """
 
     owner: str = ""
@@ -79,6 +80,7 @@ class TurnFilter:
     account: str = ""
     person: str = ""
     first: int = 0
+    since: float = 0.0
 
     def fill(self, given: dict[str, Any]) -> Iterator[str]:
         """Yield the names of the conditions, and add their values to `given`."""
@@ -100,6 +102,9 @@ class TurnFilter:
         if self.first:
             yield "first"
             given["first"] = self.first
+        if self.since:
+            yield "since"
+            given["since"] = self.since
 
 
 TURN_VIEW = (
@@ -125,6 +130,7 @@ TURN_CONDITIONS: Mapping[str, str] = MappingProxyType(
         "text": """(EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = turns.id AND i.turn_id > 0
         AND LOWER(i.text) LIKE LOWER(:text) ESCAPE '!') OR EXISTS (SELECT 1 FROM parts p
         WHERE p.turn_id = turns.id AND LOWER(p.content) LIKE LOWER(:text) ESCAPE '!'))""",
+        "since": "(finished_at = 0 OR finished_at > :since) AND NOT (state = 'failed' AND replaced = 1)",
         "failed": "state IN ('failed', 'expired')",
         "waiting": _ASKS,
         "running": f"state IN {OPEN}",

@@ -55,7 +55,7 @@ class IncidentCards:
         self._poked = asyncio.Event()
         self._purge_at = 0.0
 
-    def collect_overview(self, connection: Connection, reach: Reach, _now: float) -> Mapping[str, Any]:
+    def collect_overview(self, connection: Connection, reach: Reach, _midnight: float) -> Mapping[str, Any]:
         """Return the open incidents of the accounts within reach."""
         return {"incidents": list_open_incidents(connection, reach)}
 

@@ -114,7 +114,7 @@ class ScheduleService:
         self._clock = core.clock
         self._scheduler = scheduler
 
-    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
+    def collect_overview(self, connection: Connection, reach: Reach, _midnight: float) -> Mapping[str, Any]:
         """Return the next runs of the schedules within reach."""
         return {"schedules": list_next_schedules(connection, reach)}
 

@@ -28,7 +28,6 @@ from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
 from bot.wiring import Core
 
-DAY = 24 * 3600.0
 _NAMES = {BudgetUnit.MESSAGES: "messages_per_hour", BudgetUnit.TOKENS: "tokens_per_day"}
 
 
@@ -48,11 +47,11 @@ class Budgets(LimitsUsage, ProvidesSettings):
         await self._core.db.transact(set_budget, one, actor, now)
         await self.load_settings()
 
-    def collect_overview(self, connection: Connection, reach: Reach, now: float) -> Mapping[str, Any]:
-        """Return the usage since midnight (UTC): of the accounts within reach, or else one's own."""
+    def collect_overview(self, connection: Connection, reach: Reach, midnight: float) -> Mapping[str, Any]:
+        """Return the usage since midnight: of the accounts within reach, or else one's own."""
         sees_others = reach.accounts is None or reach.accounts
         person, accounts = (None, reach.accounts) if sees_others else (next(iter(reach.owners)), None)
-        return {"spend": asdict(sum_usage(connection, now - now % DAY, person, accounts=accounts))}
+        return {"spend": asdict(sum_usage(connection, midnight, person, accounts=accounts))}
 
     def list_granted(self) -> list[EntryBudget]:
         """Return the granted limits, by entry."""

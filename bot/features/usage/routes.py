@@ -22,7 +22,18 @@ from bot.features.usage.usage_store import (
 )
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
-from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
+from bot.server.api.dependencies import (
+    DAYS,
+    DEFAULT,
+    Ahead,
+    ApiServices,
+    Days,
+    Limit,
+    Names,
+    Services,
+    day_start,
+    period_start,
+)
 from bot.server.api.display_names import name_person, name_place, texts_of
 from bot.server.api.errors import not_found
 from bot.store.connection import Accounts, Connection
@@ -34,7 +45,6 @@ EPOCH = date(1970, 1, 1)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # The length is bounded here, because platforms do not limit the length of their ids.
 Person = Annotated[str, Query(max_length=256, description="Return only this person's usage.")]
-Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 conversation_router = APIRouter(prefix="/api/conversations", tags=["conversations"])
 
@@ -80,10 +90,10 @@ async def get_usage_breakdown(
     ahead: Ahead = 0,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> schemas.UsageBreakdown | Response:
-    """Return the tokens used in recent days by day, model, person, account or chat, as JSON or CSV; members
-    see only their own usage, admins that of their accounts.
+    """Return the tokens used in recent days, today included, by day, model, person, account or chat, as JSON
+    or CSV; members see only their own usage, admins that of their accounts.
     """
-    begin, person = period_start(services, days), _person_filter(services, by, person)
+    begin, person = day_start(services, ahead, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
 
     def collect(connection: Connection) -> list[schemas.UsageRow]:

@@ -117,6 +117,7 @@ Names = Annotated[
 DEFAULT = 50
 DAYS = 30
 Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
+Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 
 
 def parse_cursor(cursor: str) -> int:
@@ -131,3 +132,9 @@ def parse_cursor(cursor: str) -> int:
 def period_start(services: ApiServices, days: int) -> float:
     """Return the start of the last `days` days up to now."""
     return services.clock.now() - days * 24 * 3600.0
+
+
+def day_start(services: ApiServices, ahead: int, days: int = 1) -> float:
+    """Return the midnight at which the last `days` days begin, today included, `ahead` minutes from UTC."""
+    now = services.clock.now()
+    return now - (now + ahead * 60.0) % 86_400.0 - (days - 1) * 86_400.0

@@ -16,7 +16,7 @@ from bot.domain import ChatKind, InboundMessage, ProgressState
 from bot.errors import RuntimeProblem
 from bot.server.api import local_chats
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
-from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.dependencies import Ahead, ApiServices, Services, day_start
 from bot.server.api.display_names import explain_state, name_chat, name_place, texts_of
 from bot.server.api.health import check_readiness
 from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
@@ -132,8 +132,8 @@ class Overview(ApiModel):
 
 @router.get("")
 @open_to(Role.MEMBER)
-async def get_overview(services: Services, by: By) -> Overview:
-    """Return what the caller should look at; usage is that since midnight (UTC)."""
+async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview:
+    """Return what the caller should look at; usage is that since midnight."""
     now, reach = services.clock.now(), Reach(accounts_with(services, by, Permission.READ), by.owner_ids)
     only = replace(local_chats.readable_turns(services, by), group=TurnGroup.RUNNING)
     parts = [part for part in services.core.parts if isinstance(part, AddsToOverview)]
@@ -141,7 +141,7 @@ async def get_overview(services: Services, by: By) -> Overview:
     def collect(connection: Connection) -> tuple[Any, ...]:
         added: dict[str, Any] = {}
         for part in parts:
-            added |= part.collect_overview(connection, reach, now)
+            added |= part.collect_overview(connection, reach, day_start(services, ahead))
         approvals = list_open_approvals(connection, reach)
         running = list_turns(connection, None, limit=MOST_RUNNING, only=only)
         failed = count_failed(connection, reach, now - DAY)

@@ -13,6 +13,7 @@ from bot.dispatch.reply.sender import document_type
 from bot.domain import InboundMessage, Part, PartKind, Sender
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import (
+    HOUR,
     NOT_YOURS,
     By,
     Principal,
@@ -163,6 +164,9 @@ async def list_turns(
     q: Annotated[str, Query(max_length=200, description="Text in a message or reply.")] = "",
     account: Annotated[str, Query(max_length=64)] = "",
     person: Annotated[str, Query(max_length=256, description="Author (`platform:id`).")] = "",
+    hours: Annotated[
+        int, Query(ge=0, le=8784, description="Only turns that are open or ended within this time (0: all).")
+    ] = 0,
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Turns:
@@ -173,8 +177,9 @@ async def list_turns(
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
         await record_conversation_read(services, by, known[conversation])
+    since = services.clock.now() - hours * HOUR if hours else 0.0
     only = TurnFilter() if conversation is not None else local_chats.readable_turns(services, by)
-    only = replace(only, group=state, text=q.strip(), account=account, person=person)
+    only = replace(only, group=state, text=q.strip(), account=account, person=person, since=since)
     accounts = accounts_with(services, by, Permission.READ)
     if conversation is None and (accounts is None or accounts):
         await record_turns_read(services, by, accounts)

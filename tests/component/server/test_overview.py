@@ -85,6 +85,23 @@ async def test_each_role_sees_its_own_work(tmp_path: Path) -> None:
         assert [(deed["person"], deed["subject"]) for deed in read] == [("telegram:7", "overview")]
 
 
+async def test_spend_is_that_of_the_day_of_the_caller(tmp_path: Path) -> None:
+    """The page about usage shows the same for one day."""
+    async with world(tmp_path, extra=CHATS) as service:
+        db, now = service.service.db, service.service.clock.now()
+        for hours in (0.5, 1.5, 2.5, 30.0):
+            [taken] = await accept(db, admission(message(), Verdict.COMMAND), now=now - hours * 3600)
+            await db.transact(save_turn, taken.turn, [], now, spent=TurnUsage("telegram:7", 9, 1, 10))
+        for begun, expected in ((1, 10), (2, 20), (3, 30), (12, 30)):
+            # Where the day began that many hours ago.
+            ahead = (begun * 60 - int(now / 60)) % 1440
+            params = {"ahead": ahead - 1440 * (ahead > 720), "days": 1}
+            for path in ("/api/overview", "/api/usage/breakdown"):
+                found = (await service.http.get(path, params=params)).json()
+                used = [found["spend"]] if "spend" in found else found["rows"]
+                assert sum(one["total_tokens"] for one in used) == expected, (path, begun)
+
+
 async def test_approvals_are_those_that_the_caller_may_decide(tmp_path: Path) -> None:
     rules = f"{CHATS}approvals: {{by: others}}\n"
     async with world(tmp_path, extra=rules) as service, signed_in(service, ANN) as ann:

@@ -80,9 +80,11 @@ async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
             assert shown["steps"] == [{**step, "kind": "tool", "title": ""}]
 
 
-async def stored(service: World, text: str, state: TurnState = TurnState.DONE, **more: Any) -> int:
-    """A turn on Telegram in this state; its id."""
-    db, now = service.service.db, service.service.clock.now()
+async def stored(
+    service: World, text: str, state: TurnState = TurnState.DONE, *, hours: float = 0.0, **more: Any
+) -> int:
+    """A turn on Telegram in this state, so many hours old; its id."""
+    db, now = service.service.db, service.service.clock.now() - hours * 3600
     [taken] = await accept(db, admission(message(text, **more), Verdict.COMMAND), now=now)
     assert taken.turn is not None
     await db.transact(save_turn, taken.turn, [], now, state=state)
@@ -129,7 +131,22 @@ async def test_turns_by_state_text_account_and_person(tmp_path: Path) -> None:
         assert (turn["state"], turn["asks"], turn["place"]) == ("done", True, "Ann")
 
 
-@pytest.mark.parametrize("params", [{"q": "secret"}, {"person": "telegram:8"}, {"state": "done"}])
+async def test_turns_of_the_last_hours(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as service:
+        await stored(service, "old", hours=25)
+        failed = await stored(service, "old", TurnState.FAILED, hours=25)
+        works = await stored(service, "works", TurnState.RUNNING, hours=25)
+        recent = [await stored(service, "new", hours=hours) for hours in (23.5, 0.5)]
+        assert await listed(service.http, hours=24) == [*recent[::-1], works]
+        assert await listed(service.http, hours=24, state="failed") == []
+        assert await listed(service.http, hours=26, state="failed") == [failed]
+        assert await listed(service.http, hours=24, limit=1) == recent[1:]
+        assert (await service.http.get("/api/turns", params={"hours": 8785})).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "params", [{"q": "secret"}, {"person": "telegram:8"}, {"state": "done"}, {"hours": "1"}]
+)
 async def test_filters_show_members_no_more(tmp_path: Path, params: dict[str, str]) -> None:
     async with world(tmp_path, extra=CHATS) as service, signed_in(service, ANN) as ann:
         own = await stored(service, "my secret", chat="p7")

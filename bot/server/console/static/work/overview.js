@@ -39,7 +39,7 @@ class Overview extends Page {
   }
 
   async load() {
-    const found = await get("/api/overview");
+    const found = await get(`/api/overview?ahead=${-new Date().getTimezoneOffset()}`);
     showCounts(found.counts, found.problems.length);
     return found;
   }

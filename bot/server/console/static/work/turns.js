@@ -22,9 +22,6 @@ const STATES = ["", "running", "waiting", "failed", "done", "cancelled"];
 // The newest agent turn is among this many of its conversation.
 const LATEST = 20;
 const FILTERS = ["q", "state", "account", "person", "conversation"];
-const DAY = 86_400;
-/** Turns that ended in the last 24 hours; of the failed ones those that nobody answered again. */
-const isRecent = (turn) => (turn.finished_at || turn.created_at) > Date.now() / 1000 - DAY && (turn.state !== "failed" || !turn.replaced);
 
 class Turns extends ListPage {
   constructor() {
@@ -34,15 +31,13 @@ class Turns extends ListPage {
   }
 
   path() {
-    return withQuery("/api/turns", Object.fromEntries(FILTERS.map((name) => [name, this.query.get(name)])));
+    const hours = this.query.get("since") === "day" ? 24 : "";
+    return withQuery("/api/turns", { ...Object.fromEntries(FILTERS.map((name) => [name, this.query.get(name)])), hours });
   }
 
   async loadRows() {
     const [found, accounts, names] = await Promise.all([super.loadRows(), knownAccounts(), this.query.get("person") ? knownPeople() : new Map()]);
-    const recent = this.query.get("since") === "day";
-    // The newest come first: nothing recent follows an older one.
-    const next = recent && found.rows.some((turn) => turn.created_at < Date.now() / 1000 - DAY) ? null : found.answer.next;
-    return { rows: recent ? found.rows.filter(isRecent) : found.rows, answer: { ...found.answer, next, accounts, names } };
+    return { rows: found.rows, answer: { ...found.answer, accounts, names } };
   }
 
   listView(turns, { accounts, names }) {
