@@ -134,8 +134,15 @@ async def test_an_mcp_server_is_added_beside_another(
         await expect(page.locator("#found")).to_be_focused()
         tools = await page.locator(".check strong").all_inner_texts()
         assert len(tools) > 1
-        await page.get_by_role("button", name="Clear all").click()
-        await page.get_by_label(tools[0], exact=False).first.check()
+        await expect(page.locator(".check input:checked")).to_have_count(0)
+        await page.get_by_role("button", name="Add the server").click()
+        await expect(page.get_by_role("alert")).to_have_text("Choose at least one tool, or all of them.")
+        everything = page.get_by_role("switch", name="All tools")
+        await everything.check()
+        await expect(page.get_by_role("alert")).to_have_count(0)
+        await expect(page.locator(".check input:checked:disabled")).to_have_count(len(tools))
+        await everything.uncheck()
+        await page.locator(".check input").first.check()
         assert await serious(page) == []
         assert await tab.fits()
         await page.get_by_role("button", name="Add the server").click()

@@ -19,10 +19,12 @@ class McpServers extends Page {
   constructor() {
     super();
     this.interval = 15_000;
-    /** What the server to be added has, and its tools that are on. @type {any} */
+    /** What the server to be added has. @type {any} */
     this.found = null;
-    /** @type {Set<string>} */
+    /** Its tools that are on, unless all are: none at first, since a server may have tools that do harm. @type {Set<string>} */
     this.chosen = new Set();
+    this.all = false;
+    this.missing = false;
     /** Tools of servers that were added just now and start with the next run. @type {Map<string, any[]>} */
     this.known = new Map();
     /** Servers that were added although their check failed, with its reason. @type {Map<string, string>} */
@@ -147,7 +149,8 @@ class McpServers extends Page {
     const body = { name: values.name, server: serverOf(values) };
     const found = await post("/api/mcp/servers/check", body);
     this.found = { ...found, body };
-    this.chosen = new Set(found.tools.map(({ name }) => name));
+    this.chosen = new Set();
+    this.all = this.missing = false;
     await this.updateComplete;
     this.requestUpdate();
     await this.updateComplete;
@@ -158,7 +161,12 @@ class McpServers extends Page {
 
   async add() {
     const { body, tools, detail } = this.found;
-    const server = this.chosen.size === tools.length ? body.server : { ...body.server, tools: [...this.chosen] };
+    // The tools of a server that could not be reached are not known yet.
+    const all = this.all || !tools.length;
+    this.missing = !all && !this.chosen.size;
+    this.requestUpdate();
+    if (this.missing) return;
+    const server = all ? body.server : { ...body.server, tools: [...this.chosen] };
     const done = await attempt(() => post("/api/mcp/servers", { ...body, server }).then(() => true), t("mcp.added", { name: body.name }));
     if (!done) return;
     this.known.set(body.name, tools);
@@ -172,6 +180,7 @@ class McpServers extends Page {
   flip(name, on) {
     if (on) this.chosen.add(name);
     else this.chosen.delete(name);
+    this.missing = false;
     this.requestUpdate();
   }
 
@@ -188,19 +197,19 @@ class McpServers extends Page {
 
   foundView({ state, detail, tools }) {
     const works = this.works({ state, tools });
-    const choose = (names) => {
-      this.chosen = new Set(names);
+    const allowAll = (event) => {
+      Object.assign(this, { all: event.target.checked, missing: false });
       this.requestUpdate();
     };
     return html`<section class="card padded narrow stack" aria-labelledby="found">
       <h2 id="found" tabindex="-1">${works ? t("mcp.found", { count: tools.length }) : t("mcp.notReached")}</h2>
       ${detail ? html`<p class=${works ? "quiet" : "problem"}>${detail}</p>` : nothing}
       ${tools.length ? html`<p class="small quiet">${t("mcp.choose")}</p>
-        <div class="row"><button class="button tiny" @click=${() => choose(tools.map(({ name }) => name))}>${t("mcp.allowAll")}</button>
-          <button class="button tiny" @click=${() => choose([])}>${t("mcp.allowNone")}</button></div>` : nothing}
-      <ul class="lines">${tools.map((tool) => html`<li><label class="check"><input type="checkbox" .checked=${this.chosen.has(tool.name)}
+        <label class="row"><input class="switch" type="checkbox" role="switch" .checked=${this.all} @change=${allowAll} /><span class="words">${t("mcp.allowAll")}</span></label>` : nothing}
+      <ul class="lines">${tools.map((tool) => html`<li><label class="check"><input type="checkbox" .checked=${this.all || this.chosen.has(tool.name)} ?disabled=${this.all}
         @change=${(event) => this.flip(tool.name, event.target.checked)} /><span class="words"><strong>${tool.name}</strong>
         ${tool.description ? html`<br /><span class="small quiet">${tool.description}</span>` : nothing}</span></label></li>`)}</ul>
+      ${this.missing ? html`<p class="problem" role="alert">${t("mcp.noneChosen")}</p>` : nothing}
       <div class="answers">
         <button class="button ${works ? "primary" : ""}" @click=${() => this.add()}>${works ? t("mcp.addNow") : t("mcp.addAnyway")}</button>
       </div>
