@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
+from bot.access import Role
+from bot.domain import Sender
 from bot.features.backup.copies import record_backup
 from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.conversations import list_conversations
+from bot.store.inbox import accept_batch
 from bot.store.people import Pairing
 from bot.store.read_models import list_turns
 from bot.store.turns import save_turn
@@ -155,6 +159,41 @@ async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path:
             assert await roles(service) == {}
             await tab.page.get_by_role("link", name="Everyone").click()
             await expect(table.get_by_role("link", name="Ann")).to_be_visible()
+
+
+async def test_a_role_on_an_account_that_is_named_like_its_platform(browser: Browser, tmp_path: Path) -> None:
+    """An entry `telegram:7` would count on both accounts."""
+    extra = """channels:
+  telegram: {platform: telegram, enabled: false, bot_token: "1:x"}
+  far: {platform: telegram, enabled: false, bot_token: "2:x"}
+access: {admins: ["telegram:1"]}
+"""
+    async with world(tmp_path, extra=extra) as service:
+        of = message()
+        there = replace(of, origin=replace(of.origin, account="telegram"))
+        await service.service.db.transact(accept_batch, "telegram", [admission(there)], "", 1.0, 20)
+        async with opened(browser, service, f"{START}people", viewport=PHONE) as tab:
+            await tab.page.get_by_role("button", name="Grant role").click()
+            await tab.dialog.get_by_role("combobox", name="Person or group").fill("ann")
+            await tab.page.get_by_role("option", name="Ann").click()
+            await tab.dialog.get_by_label("Role").select_option("admin")
+            await tab.dialog.get_by_label("Where").select_option("Only on telegram")
+            await expect(tab.dialog).to_contain_text("in a list for telegram only")
+            assert await serious(tab.page) == []
+            await tab.dialog.get_by_role("button", name="Save").click()
+            await expect(tab.dialog).to_have_count(0)
+            row = tab.page.get_by_role("row").filter(has=tab.page.get_by_role("link", name="Ann"))
+            await expect(row).to_contain_text("Admin")
+            await expect(row.get_by_role("cell", name="telegram", exact=True)).to_be_visible()
+        core = service.service.core
+        assert await roles(service) == {}
+        for account, role in (("telegram", Role.ADMIN), ("far", Role.STRANGER)):
+            origin = replace(of.origin, account=account)
+            assert core.account(account).policy.role_of(origin) is role
+        boss = Sender("1", "Boss")
+        for account in ("telegram", "far"):
+            origin = replace(of.origin, account=account, sender=boss)
+            assert core.account(account).policy.role_of(origin) is Role.ADMIN
 
 
 async def test_audit_events_of_everyone_and_of_one_person(browser: Browser, tmp_path: Path) -> None:

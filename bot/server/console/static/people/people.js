@@ -10,6 +10,7 @@ import { ListPage, table } from "../ui/list.js";
 import { menuButton } from "../ui/menu.js";
 import { copyId, knownPeople, named, nameOf, platformName } from "../ui/names.js";
 import { findPeople } from "../ui/sources.js";
+import { applyChanges, getSettings } from "../setup/settings.js";
 import { tabs } from "../ui/tabs.js";
 import "../ui/picker.js";
 import { dataPath, eraseData, exportLink } from "./erasure.js";
@@ -19,6 +20,8 @@ import "./texts.js";
 const KINDS = { owner: "info", admin: "info", blocked: "bad" };
 /** Number of access requests that are shown at first. */
 const REQUESTS = 4;
+/** Lists of people in the configuration, by role. */
+const LISTS = { owner: "owners", admin: "admins", member: "members", blocked: "blocked" };
 const path = (entry) => `/api/access/${encodeURIComponent(entry)}`;
 const badge = (role) => html`<span class="badge ${KINDS[role] || ""}">${t(`role.${role}`)}</span>`;
 
@@ -139,7 +142,7 @@ class People extends ListPage {
         <section><h3>${t("people.roles")}</h3>
           ${[...given.map((role) => this.roleLine(role, name, true, names)), ...configured.map((role) => this.roleLine(role, name, false, names))]}
           ${given.length || configured.length ? nothing : html`<p class="quiet">${t("people.noRole")}</p>`}
-          <div class="row"><button class="button" @click=${() => this.grant({ value: person, text: name })}>${icon("shield")}${t("people.grant")}</button></div>
+          <div class="row"><button class="button" @click=${() => this.grant({ value: person, text: name, account: one.name && !group ? "" : undefined })}>${icon("shield")}${t("people.grant")}</button></div>
         </section>
         ${group ? nothing : html`<section><h3>${t("people.more")}</h3><div class="row">
             ${go(`#/turns?person=${encodeURIComponent(person)}`, "activity", t("page.turns"))}
@@ -178,25 +181,30 @@ class People extends ListPage {
   }
 
   async grant(who = null) {
-    const accounts = await (this.accounts ?? []);
+    const [accounts, settings] = await Promise.all([this.accounts ?? [], getSettings().catch(() => null)]);
     let chosen = who;
+    let where = "";
     const fields = (redraw) => {
       const platform = chosen?.value.split(":")[0] || "";
       const names = accounts.filter((one) => one.platform === platform).map(({ account }) => account);
-      // An entry with the name of the platform counts on all of its accounts, also if one has that name.
-      const own = names.filter((account) => account !== platform);
+      // An entry with the name of the platform counts on all of its accounts, also if one has that name: on that one
+      // alone, a person can have a role by its own list in the file.
+      const inList = settings?.writable && names.length > 1 && chosen?.account !== undefined;
+      const own = names.filter((account) => account !== platform || inList);
       const all = t("people.everyAccount", { platform: platformName(platform) });
       return html`<roe-picker label=${t("people.person")} name="entry" required .source=${findPeople} .free=${typedId} .chosen=${chosen} hint=${t("people.entryHint")}
           @change=${(event) => { chosen = event.detail; redraw(); }}></roe-picker>
         ${this.roleField()}
-        <div class="field"><label for="where">${t("people.where")}</label><select class="input" id="where" name="where">
+        <div class="field"><label for="where">${t("people.where")}</label><select class="input" id="where" name="where" aria-describedby="where-about" @change=${(event) => { where = event.target.value; redraw(); }}>
           <option value="">${!platform ? t("people.everywhere") : names.length ? `${all}: ${names.join(", ")}` : all}</option>
-          ${own.map((account) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select></div>`;
+          ${own.map((account) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select>
+          <small id="where-about" aria-live="polite">${platform && where === platform ? t("people.inOwnList", { file: settings.file, account: where }) : nothing}</small></div>`;
     };
     let entry = "";
     const send = (data) => {
       const [scope, ...id] = data.get("entry").split(":");
       entry = [data.get("where") || scope, ...id].join(":");
+      if (data.get("where") === scope) return grantInList(settings, scope, entry, data.get("role"));
       return put(path(entry), { role: data.get("role") });
     };
     if (await formDialog(t("people.grant"), fields, t("app.save"), send)) await this.done(t("people.granted"), entry);
@@ -218,6 +226,15 @@ class People extends ListPage {
     const send = (data) => post("/api/access/pair", { code: data.get("code"), role: data.get("role") });
     if (await formDialog(t("people.pair"), fields, t("people.allow"), send)) await this.done(t("people.approved"));
   }
+}
+
+/** Give a person a role on an account that is named like its platform: in the account's own list, which replaces the one for all. */
+function grantInList(settings, account, entry, role) {
+  const list = LISTS[role];
+  const own = settings.accounts.find(({ name }) => name === account)?.values.access?.[list];
+  const before = [own ?? (role === "blocked" ? [] : settings.access[list] ?? [])].flat();
+  const values = { [`access.${list}`]: [...new Set([...before, entry])] };
+  return applyChanges([{ kind: "settings", section: `channels.${account}`, values }], settings.version);
 }
 
 customElements.define("roe-people", People);
