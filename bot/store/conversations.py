@@ -147,6 +147,10 @@ LIST_OWNED_CONVERSATIONS = sql(
     AND id < :before ORDER BY id DESC LIMIT :limit""",
     "owners",
 )
+LIST_ALL_CONVERSATIONS = sql(LIST_CONVERSATIONS.text.replace("account = :account AND ", ""))
+LIST_ALL_OWNED_CONVERSATIONS = sql(
+    LIST_OWNED_CONVERSATIONS.text.replace("AND account = :account ", ""), "owners"
+)
 # List the threads of a conversation in the order in which they began.
 LIST_THREADS = sql(
     """SELECT thread_id, MIN(id) AS begun, MAX(created_at) AS used_at FROM turns
@@ -226,13 +230,16 @@ def load_conversation(connection: Connection, conversation_id: int) -> Conversat
 def list_conversations(
     connection: Connection, account: str, before: int = NEWEST, limit: int = 50, owners: Sequence[str] = ()
 ) -> list[ConversationView]:
-    """Return conversations of an account with ids below `before`, newest first, all or those of `owners`."""
-    given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
+    """Return the conversations of an account ("": of all) with ids below `before`, newest first; `owners`
+    restricts them to these people.
+    """
+    given: dict[str, Any] = {"before": before, "limit": limit}
+    given |= {"owners": list(owners)} if owners else {}
+    given |= {"account": account} if account else {}
+    statements = LIST_ALL_CONVERSATIONS, LIST_CONVERSATIONS
     if owners:
-        found = connection.execute(LIST_OWNED_CONVERSATIONS, {**given, "owners": list(owners)}).all()
-    else:
-        found = connection.execute(LIST_CONVERSATIONS, given).all()
-    return [decode_conversation(row) for row in found]
+        statements = LIST_ALL_OWNED_CONVERSATIONS, LIST_OWNED_CONVERSATIONS
+    return [decode_conversation(row) for row in connection.execute(statements[bool(account)], given).all()]
 
 
 def load_conversations(connection: Connection, ids: Iterable[int]) -> dict[int, ConversationView]:

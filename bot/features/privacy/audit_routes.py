@@ -13,6 +13,7 @@ from bot.features.privacy.schemas import Audit, AuditEntryInfo
 from bot.server.api.auth import LOCAL, By, Principal, accounts_with, requires
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.display_names import name_entries, name_person, name_place, texts_of
+from bot.server.api.text_search import Words, find_page
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.conversations import load_conversations
 
@@ -26,13 +27,25 @@ Person = Annotated[str, Query(max_length=256, description="Only events by or abo
 @router.get("/audit")
 @requires(Permission.AUDIT)
 async def list_audit_events(
-    services: Services, by: By, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
+    services: Services,
+    by: By,
+    person: Person = "",
+    q: Words = "",
+    limit: Limit = DEFAULT,
+    cursor: Cursor = "",
 ) -> Audit:
-    """List audit events, newest first: of the accounts that the caller administers."""
+    """List audit events, newest first: of the accounts that the caller administers. With `q`, only those with
+    these words in their sentence or account: a page can then have fewer than `limit` although `next` is set.
+    """
     accounts = accounts_with(services, by, Permission.AUDIT)
-    found = await services.db.transact(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
-    next_cursor = str(found[-1].id) if len(found) == limit else None
-    return Audit(entries=await _describe(services, by, found), next=next_cursor)
+
+    async def load(before: int, count: int) -> list[tuple[int, AuditEntryInfo, str]]:
+        found = await services.db.transact(list_audit_entries, before, count, person, accounts)
+        shown = await _describe(services, by, found)
+        return [(one.id, one, f"{one.text}\n{one.account}") for one in shown]
+
+    entries, following = await find_page(load, q, parse_cursor(cursor), limit)
+    return Audit(entries=entries, next=following)
 
 
 async def _describe(

@@ -17,12 +17,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.datastructures import FormData, UploadFile
 
-from bot.access import Permission, Role, Target
+from bot.access import Permission, Role
 from bot.commands.conversation import LONGEST_TITLE
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
-from bot.server.api.auth import By, may, open_to, record_conversation_read
+from bot.server.api.auth import LOCAL, By, accounts_with, open_to, record_conversation_read
 from bot.server.api.conversation_export import MEDIA_TYPES, SUFFIXES, ExportFormat, export_conversation
 from bot.server.api.dependencies import (
     DEFAULT,
@@ -35,8 +35,10 @@ from bot.server.api.dependencies import (
 from bot.server.api.request_guard import FILES_PER_FORM
 from bot.server.api.sessions import LinkSessions
 from bot.server.api.sse import ConversationFeed, FeedEvent, encode_events
+from bot.server.api.text_search import Words, find_page
 from bot.store import conversations
 from bot.store.audit import AuditEvent
+from bot.store.conversations import ConversationView
 from bot.store.read_models import list_turns
 from bot.turn import INCIDENT_EVENT, SCHEDULED_EVENT
 
@@ -170,23 +172,32 @@ class NewConversation(BaseModel):
 async def list_conversations(
     services: Services,
     by: By,
-    account: str = "web",
+    account: Annotated[str, Query(max_length=64, description="Account; empty: all.")] = "web",
     mine: Mine = False,
+    q: Words = "",
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Conversations:
-    """List the conversations of an account, newest first; members see only their own."""
-    reads_all = may(services, by, Permission.READ, Target(account))
-    owners = by.owner_ids if mine or not reads_all else ()
-    if owners and not by.can_reach(account, _platform_of(services, account)):
-        return schemas.Conversations(conversations=[], next=None)
-    found = await services.db.transact(
-        conversations.list_conversations, account, parse_cursor(cursor), limit, owners
-    )
-    return schemas.Conversations(
-        conversations=[presenters.present_conversation(services, by, view) for view in found],
-        next=str(found[-1].id) if len(found) == limit else None,
-    )
+    """List the conversations of an account or of all, newest first; members see only their own. With `q`,
+    only those with these words in their chat's name, title or owner's name: a page can then have fewer than
+    `limit` although `next` is set.
+    """
+    reach = accounts_with(services, by, Permission.READ)
+    reads_others = reach is None or (bool(reach) if account in ("", *LOCAL) else account in reach)
+    owners = by.owner_ids if mine or not reads_others else ()
+
+    def describe(view: ConversationView) -> tuple[int, schemas.ConversationInfo | None, str]:
+        if not (by.owns_conversation(view) if mine else local_chats.may_read(services, by, view)):
+            return view.id, None, ""
+        shown = presenters.present_conversation(services, by, view)
+        return view.id, shown, f"{shown.place}\n{shown.title}\n{shown.owner_name}"
+
+    async def load(before: int, count: int) -> list[tuple[int, schemas.ConversationInfo | None, str]]:
+        found = await services.db.transact(conversations.list_conversations, account, before, count, owners)
+        return [describe(view) for view in found]
+
+    shown, following = await find_page(load, q, parse_cursor(cursor), limit)
+    return schemas.Conversations(conversations=shown, next=following)
 
 
 @router.post("", status_code=201)
@@ -313,7 +324,3 @@ async def stop_run(conversation: Id, services: Services, by: By) -> schemas.Post
     """
     of = await local_chats.visible_conversation(services, by, conversation)
     return await local_chats.stop_run(services, by, of)
-
-
-def _platform_of(services: ApiServices, account: str) -> str:
-    return services.core.accounts.states().get(account, ("", None))[0]

@@ -124,6 +124,8 @@ async def test_turns_by_state_text_person_and_owner(db: Database) -> None:
     assert await found(group=TurnGroup.WAITING) == await found(group=TurnGroup.CANCELLED) == []
     assert await found(text="oh no") == [bad.turn]
     assert await found(text="没问") == [good.turn]
+    assert await found(since=101.5) == [works.turn, good.turn, bad.turn]
+    assert await found(since=102.0) == [works.turn]
     assert await found(text="done") == [good.turn]
     assert await found(person=BENS) == [good.turn]
     assert await found(person=ANNS, account="tg") == [works.turn, good.turn, bad.turn]
@@ -278,6 +280,11 @@ async def test_people_and_places_on_accounts(
     names, _ = await db.transact(load_names, [ANNS, BENS, "telegram:10"])
     assert names == {ANNS: "Ann", BENS: "Ben"}
     assert set(await db.transact(load_conversations, [own.id, 10**9])) == {own.id}
+    for account in ("", "tg"):
+        listed = await db.transact(list_conversations, account)
+        assert [one.owner_name for one in listed] == ["", "Ben", "Ann"]
+        assert [one.id for one in await db.transact(list_conversations, account, owners=[BENS])] == [own.id]
+    assert await db.transact(list_conversations, "far", owners=[BENS]) == []
 
 
 async def test_audit_events_on_accounts_and_about_a_person(db: Database) -> None:

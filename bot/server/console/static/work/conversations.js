@@ -24,7 +24,7 @@ class Conversations extends ListPage {
   }
 
   path() {
-    return withQuery("/api/conversations", { account: this.query.get("account") || "web" });
+    return `/api/conversations?${new URLSearchParams({ account: this.query.get("account") || "", q: this.query.get("q") || "" })}`;
   }
 
   async loadRows() {
@@ -33,8 +33,7 @@ class Conversations extends ListPage {
   }
 
   listView(conversations, { accounts }) {
-    const q = (this.query.get("q") || "").toLowerCase();
-    const rows = conversations.filter((one) => `${one.place} ${one.title} ${one.owner_name}`.toLowerCase().includes(q));
+    const filtered = this.query.get("q") || this.query.get("account");
     const columns = [
       { head: t("talk.chat"), cell: (one) => named(one.place, one.title) },
       { head: t("talk.platform"), cell: (one) => platformName(one.platform), place: "at-end" },
@@ -43,9 +42,9 @@ class Conversations extends ListPage {
       { head: t("talk.active"), cell: (one) => time(one.active_at), place: "fit" },
     ];
     return html`<div class="filters" role="search">${this.search(t("talk.search"))}
-        ${this.choice(t("turn.account"), "account", accounts.map(({ account }) => /** @type {[string, string]} */ ([account, account])), "web")}</div>
-      ${rows.length ? table({ label: t("page.conversations"), columns, rows, key: ({ id }) => String(id), href: ({ id }) => this.address(id), current: this.rest })
-        : html`<p class="empty">${q ? t("app.noMatches") : t("talk.none")}</p>`}`;
+        ${accounts.length > 1 ? this.choice(t("turn.account"), "account", [["", t("turn.everyAccount")], ...accounts.map(({ account }) => /** @type {[string, string]} */ ([account, account]))]) : nothing}</div>
+      ${conversations.length ? table({ label: t("page.conversations"), columns, rows: conversations, key: ({ id }) => String(id), href: ({ id }) => this.address(id), current: this.rest })
+        : html`<p class="empty">${filtered ? t("app.noMatches") : t("talk.none")}</p>`}`;
   }
 
   async loadDetail(id) {
