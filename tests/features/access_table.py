@@ -128,6 +128,7 @@ SERVICE = {
     GET /metrics
     GET /api/events/sources
     POST /api/events/sources/{source}/replay
+    POST /api/events/sources/{source}/test
     GET /api/settings
     GET /api/settings/options
     GET /api/settings/versions

@@ -120,6 +120,7 @@ ELSEWHERE = {
     "POST /api/session": "test_who_signs_in_and_out_is_recorded",
     "DELETE /api/session": "test_who_signs_in_and_out_is_recorded",
     "POST /api/events/sources/{source}/replay": "tests/bot/features/events/test_source_commands.py",
+    "POST /api/events/sources/{source}/test": "tests/bot/features/events/test_receiver.py",
     "POST /api/settings/apply": "tests/bot/features/settings/test_routes.py",
     "POST /api/settings/restore": "tests/bot/features/settings/test_routes.py",
     "POST /api/turns/{turn}/edit": "tests/component/server/test_turn_changes.py",

@@ -48,14 +48,13 @@ def add_source(
 @events.command("test")
 def test_source(
     source: Annotated[str, typer.Argument(help="Name of the source.")],
-    resolve: Annotated[bool, typer.Option("--resolve", help="Resolve the test incident.")] = False,
     home: Home = None,
     file: File = None,
 ) -> None:
-    """Send a test event in the format of a source to the running service."""
+    """Have the running service receive a test event in the format of a source, and its end."""
     from bot.features.events.source_commands import try_command
 
-    raise SystemExit(try_command(source, home, file, resolve=resolve))
+    raise SystemExit(try_command(source, home, file))
 
 
 @events.command("replay")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel
 
 from bot.access import Role
+from bot.features.events.card_store import find_outcome
 from bot.features.events.delivery_store import list_last_deliveries
 from bot.features.events.receiver import EventReceiver, Source
 from bot.features.events.sources.base import EventRequest, UnreadableEvent
 from bot.server.api.auth import By, audit_actor, open_to
 from bot.server.api.credential_attempts import Attempts
 from bot.server.api.dependencies import Services
+from bot.server.api.display_names import name_entries
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 from bot.wiring import Core
 
 DAY: Final = 86_400.0
+CARD_SECONDS: Final = 10.0
+"""Seconds for which a test event waits for its card."""
 WRONG_CREDENTIAL: Final = "Wrong credentials. Check the secret of this event source."
 RATE: Final = "6000"
 """Requests per minute that a sender may send (CloudEvents, http-webhook.md, WebHook-Allowed-Rate)."""
@@ -48,6 +52,18 @@ class EventSources(BaseModel):
     """All event sources."""
 
     sources: list[EventSourceInfo]
+
+
+class EventTest(BaseModel):
+    """What became of a test event. `unrouted`: no route takes it; `pending`: there is no card yet. `account`,
+    `chat` and `place` (a name, "" if unknown) are those of its route; `reason` is that of a failed delivery.
+    """
+
+    card: Literal["posted", "failed", "pending", "unrouted"]
+    account: str = ""
+    chat: str = ""
+    place: str = ""
+    reason: str = ""
 
 
 class ReplayedEvents(BaseModel):
@@ -91,6 +107,42 @@ async def replay_events(
     event = AuditEvent("events replayed", source, str(count))
     await services.db.transact(record_event, audit_actor(services, by), event, services.clock.now())
     return ReplayedEvents(requests=count)
+
+
+@router.post("/api/events/sources/{source}/test")
+async def send_test_event(source: str, services: Services, by: By) -> EventTest:
+    """Receive a test event in the format of a source, wait for its card, and end it (404: unknown
+    source).
+    """
+    known, receiver = _find_source(services.core, source), services.core.part(EventReceiver)
+    now = services.clock.now()
+    await services.db.transact(
+        record_event, audit_actor(services, by), AuditEvent("events tested", source), now
+    )
+    event = known.kind.sample(now, None)
+    try:
+        parts = [part for one in receiver.read(known, event) for part in one.parts]
+        await receiver.record(known, event)
+    except UnreadableEvent as error:
+        raise HTTPException(422, str(error)) from None
+    if not parts:
+        return EventTest(card="unrouted")
+    route = parts[0][1]
+    where = route.account, route.chat, route.topic or ""
+    while (outcome := await services.db.transact(find_outcome, *where, now)) is None:
+        if services.clock.now() > now + CARD_SECONDS:
+            break
+        await services.clock.sleep(0.2)
+    # Some types tell whole seconds.
+    await receiver.record(known, known.kind.sample(now, max(services.clock.now(), now + 1.0)))
+    entry = f"{route.account}:{route.chat}"
+    return EventTest(
+        card="pending" if outcome is None else "failed" if outcome else "posted",
+        account=route.account,
+        chat=route.chat,
+        place=(await name_entries(services, [entry])).get(entry, ""),
+        reason=outcome or "",
+    )
 
 
 @router.post("/events/{source}", status_code=202)

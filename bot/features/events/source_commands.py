@@ -27,8 +27,7 @@ from bot.store.connection import SqlAlchemyConnection
 
 SOURCES = "/api/events/sources"
 SECONDS = 10.0
-CARD_SECONDS = 10.0
-"""Seconds for which `roebot events test` waits for the card."""
+TEST_SECONDS = 30.0
 REPLAY_SECONDS = 600.0
 HOUR = 3_600.0
 CLOCK_OFF = 60.0
@@ -39,8 +38,6 @@ REMEDIES = {
     "auth": "the platform rejected the credentials of the account; correct them under channels",
 }
 """Remedies by the reason of a failed delivery."""
-TEST_LASTS = 600.0
-"""Seconds for which test events share a start time, so that `--resolve` ends the same incident."""
 
 
 def list_command(home: Path | None, file: Path | None) -> int:
@@ -59,30 +56,24 @@ def list_command(home: Path | None, file: Path | None) -> int:
     return 0
 
 
-def try_command(name: str, home: Path | None, file: Path | None, *, resolve: bool) -> int:
-    """Send a test event to the running service and return the exit code.
+def try_command(name: str, home: Path | None, file: Path | None) -> int:
+    """Have the running service receive a test event, and return the exit code.
 
     Raises ConfigErrors and StartError.
     """
-    service, config, source = open_source(name, home, file)
-    now = time.time()
-    sample = source.kind.sample(now - now % TEST_LASTS, now if resolve else None)
-    send_event(service, source, sample)
-    accepted, routes = f"The service accepted the test event of {name}", config.events.routes_of(name)
-    if not routes:
-        print(f"{accepted}, but no route takes its events; add one under events.routes.")
-        return 0
-    until = now + CARD_SECONDS
-    while time.time() < until:
-        for route, outcome in _find_outcomes(config, routes, home_folder(home), now):
-            where = f"the chat {route.chat} of {route.account}"
-            if outcome == "":
-                print(f"{accepted}, and its card is in {where}.")
-                return 0
-            if outcome is not None:
-                raise StartError(f"the card could not be posted in {where}; {_remedy(outcome)}")
-        time.sleep(0.2)
-    print(f"{accepted}; check the chat of its route.")
+    folder = home_folder(home)
+    path = f"{SOURCES}/{name}/test"
+    found = read_api(connect_service(folder), folder, file, "POST", path, TEST_SECONDS)
+    accepted = f"The service accepted the test event of {name}"
+    where = f"the chat {found['chat']} of {found['account']}"
+    if found["card"] == "failed":
+        raise StartError(f"the card could not be posted in {where}; {_remedy(found['reason'])}")
+    results = {
+        "posted": f", and its card is in {where}.",
+        "unrouted": ", but no route takes its events; add one under events.routes.",
+        "pending": f"; check {where}.",
+    }
+    print(accepted + results[found["card"]])
     return 0
 
 
@@ -162,15 +153,15 @@ def check_cards(config: Config, home: Path) -> Iterator[Finding]:
 
 
 def _find_outcomes(
-    config: Config, routes: Sequence[EventRoute], home: Path, since: float = 0.0
+    config: Config, routes: Sequence[EventRoute], home: Path
 ) -> Iterator[tuple[EventRoute, str | None]]:
-    """Yield a route for each chat, with the outcome of the chat's newest card since a time (s)."""
+    """Yield a route for each chat, with the outcome of the chat's newest card."""
     url = config.database.url.get_secret_value() if config.database.url else ""
     places = {(route.account, route.chat, route.topic or ""): route for route in routes}
     # If the database can't be read, its own checks report the reason.
     with suppress(DatabaseError, ArgumentError, ModuleNotFoundError), open_engine(url, home).connect() as one:
         for place, route in places.items():
-            yield route, find_outcome(SqlAlchemyConnection(one), *place, since)
+            yield route, find_outcome(SqlAlchemyConnection(one), *place)
 
 
 def _remedy(reason: str) -> str:

@@ -20,20 +20,9 @@ from bot.features.usage.usage_store import (
     load_person_usage,
     sum_usage,
 )
-from bot.server.api import local_chats, schemas
+from bot.server.api import dependencies, local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
-from bot.server.api.dependencies import (
-    DAYS,
-    DEFAULT,
-    Ahead,
-    ApiServices,
-    Days,
-    Limit,
-    Names,
-    Services,
-    day_start,
-    period_start,
-)
+from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
 from bot.server.api.display_names import name_person, name_place, texts_of
 from bot.server.api.errors import not_found
 from bot.store.connection import Accounts, Connection
@@ -87,13 +76,13 @@ async def get_usage_breakdown(
     key: Annotated[UsageKey, Query(alias="by")] = UsageKey.DAY,
     days: Days = DAYS,
     person: Person = "",
-    ahead: Ahead = 0,
+    ahead: dependencies.Ahead = 0,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> schemas.UsageBreakdown | Response:
     """Return the tokens used in recent days, today included, by day, model, person, account or chat, as JSON
     or CSV; members see only their own usage, admins that of their accounts.
     """
-    begin, person = day_start(services, ahead, days), _person_filter(services, by, person)
+    begin, person = dependencies.day_start(services, ahead, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
 
     def collect(connection: Connection) -> list[schemas.UsageRow]:

@@ -116,6 +116,36 @@ async def test_a_chat_of_an_account_that_is_gone_holds_nobody_up(
                 await asyncio.sleep(0.02)
 
 
+async def test_a_test_event_says_where_its_card_is(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    chat = emulator.people.make_group("ops")
+    routes = (
+        to_chat(chat, ", source: alerts"),
+        to_chat(-7, ", source: ci"),
+        to_chat(chat, ", source: checks, match: {x: y}"),
+    )
+    async with world(tmp_path, extra=config(emulator, *routes)) as service:
+        await service.service.core.chat_titles.note_title("telegram", str(chat), "Operations")
+
+        async def tried(source: str) -> dict[str, str]:
+            answer = await service.http.post(f"/api/events/sources/{source}/test")
+            assert answer.status_code == 200, answer.text
+            found: dict[str, str] = answer.json()
+            return found
+
+        here = {"account": "telegram", "chat": str(chat), "place": "Operations"}
+        posted = {"card": "posted", **here, "reason": ""}
+        for _ in range(2):
+            assert await tried("alerts") == posted
+            await seen(emulator, chat, lambda found: "is resolved" in found[0]["text"])
+        lost = {"card": "failed", "account": "telegram", "chat": "-7", "place": "", "reason": "not_found"}
+        assert await tried("ci") == lost
+        assert (await tried("checks"))["card"] == "unrouted"
+        assert (await service.http.post("/api/events/sources/nobody/test")).status_code == 404
+        tested = [one["subject"] for one in await service.audited() if one["action"] == "events tested"]
+        assert tested == ["checks", "ci", "alerts", "alerts"]
+        assert (await service.http.get("/api/overview")).json()["counts"]["incidents"] == 0
+
+
 async def test_senders_of_cloudevents_ask_first(tmp_path: Path, emulator: TelegramEmulator) -> None:
     """Webhooks of CloudEvents (http-webhook.md, section 4); Grafana may use PUT."""
     chat = emulator.people.make_group("ops")

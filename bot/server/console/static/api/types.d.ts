@@ -743,6 +743,38 @@ export interface components {
             sources: components["schemas"]["EventSourceInfo"][];
         };
         /**
+         * EventTest
+         * @description What became of a test event. `unrouted`: no route takes it; `pending`: there is no card yet. `account`,
+         *     `chat` and `place` (a name, "" if unknown) are those of its route; `reason` is that of a failed delivery.
+         */
+        EventTest: {
+            /**
+             * Card
+             * @enum {string}
+             */
+            card: "posted" | "failed" | "pending" | "unrouted";
+            /**
+             * Account
+             * @default
+             */
+            account: string;
+            /**
+             * Chat
+             * @default
+             */
+            chat: string;
+            /**
+             * Place
+             * @default
+             */
+            place: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
          * ExportFormat
          * @description File format of an exported conversation.
          * @enum {string}
@@ -2146,6 +2178,7 @@ export type ErasureState = components['schemas']['ErasureState'];
 export type EventSourceInfo = components['schemas']['EventSourceInfo'];
 export type EventSourceSettings = components['schemas']['EventSourceSettings'];
 export type EventSources = components['schemas']['EventSources'];
+export type EventTest = components['schemas']['EventTest'];
 export type ExportFormat = components['schemas']['ExportFormat'];
 export type FeedSnapshot = components['schemas']['FeedSnapshot'];
 export type FieldOption = components['schemas']['FieldOption'];

@@ -1,9 +1,9 @@
 // Event sources: list, add one, and what to enter in the system that sends.
 
 import { html, nothing } from "../vendor/lit.js";
-import { get } from "../api/client.js";
+import { get, post } from "../api/client.js";
 import { t } from "../texts/texts.js";
-import { copyText } from "../ui/dialog.js";
+import { attempt, copyText } from "../ui/dialog.js";
 import { time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
@@ -75,8 +75,29 @@ async function findPlaces() {
 /** A secret of 24 random bytes, as base64url. */
 const newSecret = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24)))).replaceAll("+", "-").replaceAll("/", "_");
 
+/** Send a test event, and keep what became of it for the page of the source. */
+async function sendTest(page, name) {
+  page.tested = { name };
+  page.requestUpdate();
+  const found = await attempt(() => post(`/api/events/sources/${encodeURIComponent(name)}/test`));
+  page.tested = found ? { name, ...found } : null;
+  await page.refresh();
+  page.requestUpdate();
+}
+
+/** Where the card of a test event is, or why there is none. */
+function testResult({ card, place, account, reason }) {
+  if (!card) return html`<p class="quiet" role="status">${icon("loader-circle")} ${t("events.testing")}</p>`;
+  const where = `${place || t("events.itsChat")} (${account})`;
+  if (card === "posted") return html`<p class="accepted" role="status">${icon("circle-check")} ${t("events.posted", { where })}</p>`;
+  const why = { not_found: "events.notFound", permission: "events.notAllowed", auth: "events.notSignedIn" }[reason] || "events.notPosted";
+  return html`<p class="problem" role="alert">${t({ failed: why, pending: "events.pending", unrouted: "events.unrouted" }[card], { where, account, reason })}
+    ${why === "events.notSignedIn" || card === "pending" ? html` <a data-go href="#/accounts">${t("page.accounts")}</a>` : nothing}</p>`;
+}
+
 function sourceView(page, settings, source) {
   const secret = fresh.get(source.name);
+  const tested = page.tested?.name === source.name ? page.tested : null;
   const address = `${location.origin}${source.path}`;
   const copied = (label, text) => html`<div class="field"><span class="label">${label}</span><span class="input-row"><code class="input mono words">${text}</code>
     <button class="button icon" type="button" aria-label=${t("events.copy", { label })} title=${t("events.copy", { label })} @click=${() => copyText(text)}>${icon("copy")}</button></span></div>`;
@@ -92,6 +113,8 @@ function sourceView(page, settings, source) {
       { text: t("setup.remove"), icon: "trash-2", danger: true, run: remove }])}</div>
     <p role="status">${source.last ? html`<span class="accepted">${icon("circle-check")} ${t("events.received")} ${time(source.last)}</span>`
       : html`<span class="quiet">${icon("loader-circle")} ${t("events.waiting")}</span>`}</p>
+    <div class="row"><button class="button" ?disabled=${tested && !tested.card} @click=${() => sendTest(page, source.name)}>${icon("send")}${t("events.test")}</button></div>
+    ${tested ? testResult(tested) : nothing}
     ${source.unauthorized ? html`<p class="problem">${t("events.wrongSecret")}</p>` : nothing}
     <p>${t("events.enter", { type: title(source.type) })}</p>
     ${copied(t("events.address"), address)}

@@ -298,6 +298,16 @@ export const texts = sideBySide({
   "events.block": ["Block to paste", "可粘贴的内容"],
   "events.copy": ["Copy: {label}", "复制：{label}"],
   "events.once": ["The secret is shown only now.", "密钥仅显示这一次。"],
+  "events.test": ["Send a test event", "发送测试事件"],
+  "events.testing": ["Waiting for the card…", "正在等待卡片…"],
+  "events.itsChat": ["its chat", "对应的聊天"],
+  "events.posted": ["The card appeared in {where}. The test incident is resolved again.", "卡片已出现在 {where}。测试事件已恢复。"],
+  "events.notFound": ["No card in {where}: the chat does not exist, or the bot is not in it. Add the bot, or choose another chat.", "{where} 中没有卡片：聊天不存在，或机器人不在其中。请将机器人加入聊天，或选择其他聊天。"],
+  "events.notAllowed": ["No card in {where}: the bot may not write there. Allow it to post.", "{where} 中没有卡片：机器人没有发言权限。请允许它发送消息。"],
+  "events.notSignedIn": ["No card in {where}: the platform refused the credentials of {account}.", "{where} 中没有卡片：平台拒绝了 {account} 的凭据。"],
+  "events.notPosted": ["No card in {where}: it could not be delivered ({reason}).", "{where} 中没有卡片：发送失败（{reason}）。"],
+  "events.pending": ["The event was accepted, but no card has appeared in {where} yet. Check that {account} is live, and the quiet hours of the route.", "事件已接收，但 {where} 中尚未出现卡片。请检查 {account} 是否在线，以及该路由的免打扰时段。"],
+  "events.unrouted": ["The event was accepted, but no route takes it. Add a chat for this source.", "事件已接收，但没有路由处理它。请为此来源添加聊天。"],
   "events.steps": ["Steps for {type}", "{type} 的步骤"],
 });
 
