@@ -18,8 +18,8 @@ class TestAudit:
             await says(team, "/accounts")
             await says(team, "/accounts", MEMBER)
             shown = await says(team, "/audit")
-            assert "`recording:9 (P9)` `command /accounts`" in shown
-            assert "`recording:7 (P7)` `refused /accounts`" in shown
+            assert "`recording:9 (P9) used /accounts`" in shown
+            assert "`recording:7 (P7) was refused /accounts`" in shown
             only = await says(team, f"/audit {MEMBER}")
             assert "recording:7" in only
             assert "recording:9" not in only
@@ -35,4 +35,4 @@ class TestAudit:
     async def test_audit_finds_the_events_about_a_person_by_id(self, team: Bench) -> None:
         async with team.running():
             await says(team, f"/pair {await knocks(team)}")
-            assert "`role granted rec:30 member`" in await says(team, "/audit 30")
+            assert "granted the role member to rec:30`" in await says(team, "/audit 30")

@@ -32,7 +32,7 @@ CHANGES: dict[str, tuple[AuditEvent, ...]] = {
     "/revoke recording:8": (AuditEvent("command", "/revoke", "recording:8"),),
     "/role recording:8 admin": (AuditEvent("give", "recording:8", "admin"),),
     "/pair XXXX-XXXX": (AuditEvent("wrong code"),),
-    "/budget recording:8 5/hour": (AuditEvent("budget", "recording:8", "5 messages, None tokens"),),
+    "/budget recording:8 5/hour": (AuditEvent("budget", "recording:8", "5 messages"),),
     "/restart rec": (AuditEvent("command", "/restart", "rec"),),
     "/reload": (AuditEvent("command", "/reload"),),
     "/announce hello": (AuditEvent("command", "/announce", "hello"),),

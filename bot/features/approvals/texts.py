@@ -33,7 +33,7 @@ ENGLISH = {
     "more_reject": "Works like `/approve`. The agent continues without the call.",
     "cmd_approved": "List or revoke standing approvals",
     "more_approved": "An approval covers one call, or your own requests in this conversation for some days (`approve here`). Only admins can approve a tool for the whole account (`always approve`). This command lists the standing approvals. `forget` revokes one; in groups, members can revoke their own, and only admins can revoke others and those for the whole account.",
-    "action_permission_taken_back": "tool approval revoked",
+    "sentence_permission_taken_back": "{who} revoked the permission of the tool {subject}",
 }
 
 CHINESE = {
@@ -69,5 +69,5 @@ CHINESE = {
     "more_reject": "用法同 `/approve`。拒绝后，智能体会跳过该调用继续处理。",
     "cmd_approved": "查看已设为免审批的工具",
     "more_approved": "审批时可只批准本次，或选择“本会话均批准”，后者在若干天内只对你本人在本会话中的请求有效；管理员还可选择“始终批准”，适用于本机器人的所有会话。此命令列出后两种方式批准的工具，`forget` 恢复某个工具的审批；在群里，成员可恢复自己批准的，其他批准和适用于所有会话的批准仅限管理员恢复。",
-    "action_permission_taken_back": "收回工具授权",
+    "sentence_permission_taken_back": "{who} 收回了工具 {subject} 的授权",
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bot.access import Permission
-from bot.commands.escaping import quoted, quoted_person
+from bot.commands.escaping import quoted
 from bot.commands.registry import Command, Invocation, Result
 from bot.commands.targets import home_of
 from bot.domain import ChatKind
+from bot.features.privacy.audit_sentences import describe_event
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.texts import Texts
 
@@ -36,9 +37,8 @@ async def audit(call: Invocation) -> Result:
 def _audit_line(texts: Texts, one: AuditEntry) -> str:
     """Format one audit event, with people named as they were written."""
     at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    action = texts.label("action", one.deed.action)
-    what = " ".join(filter(None, (action, one.deed.subject, one.deed.detail)))
-    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_EVENT)}"
+    who = f"{one.person} ({one.name})" if one.name else one.person
+    return f"{at}: {quoted(describe_event(texts, one.deed, who), LONGEST_EVENT)}"
 
 
 AUDIT = Command(

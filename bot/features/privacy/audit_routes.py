@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from bot.access import Permission
+from bot.features.privacy.audit_sentences import describe_event
 from bot.features.privacy.schemas import Audit, AuditEntryInfo
 from bot.server.api.auth import LOCAL, By, Principal, accounts_with, requires
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
@@ -71,16 +72,11 @@ async def _describe(
     def name(subject: str) -> str:
         scope, _, id_ = people.get(subject, "").partition(":")
         if scope not in platforms:
-            return names.get(subject) or subject
+            return names.get(subject, "")
         return name_person(services, texts, f"{platforms[scope]}:{id_}", names.get(people[subject], ""))
 
     def describe(one: AuditEntry) -> str:
-        deed, key = one.deed, f"sentence_{one.deed.action.replace(' ', '_')}"
         who = name_person(services, texts, one.person, one.name or names.get(one.person, ""))
-        action, subject = texts.label("action", deed.action), name(deed.subject)
-        if not texts.has(key):
-            rest = " ".join(filter(None, (subject, deed.detail)))
-            return texts("sentence_other", who=who, action=action, rest=rest).strip(" ：:")
-        return texts(key, who=who, subject=subject, detail=deed.detail)
+        return describe_event(texts, one.deed, who, name(one.deed.subject))
 
     return [AuditEntryInfo.model_validate(one).model_copy(update={"text": describe(one)}) for one in found]

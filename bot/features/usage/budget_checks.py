@@ -178,12 +178,9 @@ def set_budget(connection: Connection, one: EntryBudget, actor: Actor, now: floa
                 "now": now,
             },
         )
-    record_event(
-        connection,
-        actor,
-        AuditEvent("budget", one.entry, f"{one.messages} messages, {one.tokens} tokens"),
-        now,
-    )
+    limits = {"messages": one.messages, "tokens": one.tokens}
+    detail = ", ".join(f"{most} {unit}" for unit, most in limits.items() if most is not None)
+    record_event(connection, actor, AuditEvent("budget", one.entry, detail), now)
 
 
 def _read(column: int) -> int | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from bot.domain import ChatKind
 from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, AuditEvent, record_event
+from bot.texts import texts_for
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 from tests.platforms.web.people import CHATS
 from tests.platforms.web.serving import World, world
@@ -41,6 +43,12 @@ async def test_people_and_chats_are_named_in_both_languages(tmp_path: Path) -> N
                 AuditEvent("memory changed", "person:tg:telegram:8", "POST facts"),
                 AuditEvent("memory changed", "group:tg:-100"),
                 AuditEvent("take", "telegram:99"),
+                AuditEvent("approval", "turn 12", "Approve"),
+                AuditEvent("approval", "turn 12", "left"),
+                AuditEvent("read", "turns of all conversations", "tg"),
+                AuditEvent("read", "memory person:tg:telegram:8"),
+                AuditEvent("settings restored", "version 3"),
+                AuditEvent("command", "/title"),
             )
         ):
             await db.transact(record_event, Actor(f"k{number}", person, "", "tg", ""), deed, now)
@@ -51,16 +59,52 @@ async def test_people_and_chats_are_named_in_both_languages(tmp_path: Path) -> N
             "Ann granted the role admin to Ben",
             "Ann revoked the role of Ben",
             "Ann read the conversation “Ben”",
-            "Ann changed the recording of Operations: 30 days",
+            "Ann set the recording of Operations to 30 days",
             "Ann restarted the account tg",
-            "Ann: wrong code",
-            "Ann: feedback turn 3 {up}",
+            "Ann entered a wrong pairing code",
+            "Ann rated an answer: {up}",
             "Ann: something new x y",
-            "Ann: memory changed Ben POST facts",
-            "Ann: memory changed Operations",
+            "Ann changed the agent's memory of Ben",
+            "Ann changed the agent's memory of Operations",
             "Ann revoked the role of Telegram user",
+            "Ann decided an approval request: Approve",
+            "Ann decided an approval request: left undecided",
+            "Ann read answers in all conversations",
+            "Ann read somebody's memory",
+            "Ann restored version 3 of the settings",
+            "Ann used /title",
             "Owner restarted the account tg",
         ]
         shown = (await sentences(service, "zh"))[::-1]
-        assert shown[:3] == ["Ann 授予 Ben 角色 admin", "Ann 收回了 Ben 的角色", "Ann 查看了 会话“Ben”"]
-        assert shown[-1] == "所有者 重启了账号 tg"
+        assert shown == [
+            "Ann 授予了 Ben“管理员”角色",
+            "Ann 收回了 Ben 的角色",
+            "Ann 查看了会话“Ben”",
+            "Ann 将 Operations 的消息留存设为 30 天",
+            "Ann 重启了账号 tg",
+            "Ann 输入了错误的授权码",
+            "Ann 评价了一个回答：{up}",
+            "Ann：something new x y",
+            "Ann 修改了智能体对 Ben 的记忆",
+            "Ann 修改了智能体对 Operations 的记忆",
+            "Ann 收回了 Telegram 用户 的角色",
+            "Ann 处理了一个审批请求：Approve",
+            "Ann 处理了一个审批请求：未作决定",
+            "Ann 查看了所有会话中的回答",
+            "Ann 查看了他人的记忆",
+            "Ann 恢复了设置的第 3 版",
+            "Ann 使用了 /title",
+            "所有者 重启了账号 tg",
+        ]
+
+
+def test_every_action_has_a_sentence() -> None:
+    """Those that the code names; actions of areas end with "changed"."""
+    source = "\n".join(path.read_text() for path in Path("bot").rglob("*.py"))
+    named = set(re.findall(r'AuditEvent\(\s*"([a-z ]+)"', source)) | {
+        f"{area} changed" for area in ("memory", "threads", "skills", "agents", "mcp")
+    }
+    assert len(named) > 25
+    assert [
+        one for one in sorted(named) if not texts_for("en").has(f"sentence_{one.replace(' ', '_')}")
+    ] == []
