@@ -87,9 +87,7 @@ async def test_an_event_source_is_added_and_described(browser: Browser, tmp_path
         await expect(block).to_contain_text("/events/alerts")
         assert await serious(page) == []
         await page.get_by_role("button", name="Send a test event").click()
-        await expect(page.get_by_text("The card appeared in Web console (web).")).to_be_visible(
-            timeout=15_000
-        )
+        await expect(page.get_by_text("The card appeared in its chat (web).")).to_be_visible(timeout=15_000)
         assert await serious(page) == []
         await page.get_by_role("link", name="Event sources").click()
         await expect(entry(tab, "alerts")).to_contain_text("2 in the last day")

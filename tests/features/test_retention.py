@@ -19,7 +19,7 @@ from bot.domain import (
     ToolStep,
 )
 from bot.features.privacy import expired_texts
-from bot.features.privacy.expired_texts import erase_old_texts
+from bot.features.privacy.expired_texts import delete_conversation, erase_old_texts
 from bot.features.privacy.leaving_threads import (
     drop_abandoned_thread,
     has_abandoned_threads,
@@ -35,12 +35,13 @@ from bot.features.record.record_store import list_recorded
 from bot.features.usage.usage_store import load_person_usage, sum_usage
 from bot.store import Database
 from bot.store.admission_types import Accepted, RecordOnly
-from bot.store.audit import Actor
+from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import Connection, sql
-from bot.store.conversations import list_threads, load_conversation
+from bot.store.conversations import list_conversations, list_threads, load_conversation
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, repeat_answer
+from bot.store.search import find_texts
 from bot.store.stopped_answers import mark_stopped
 from bot.store.traces import load_times
 from bot.store.turns import PartChange, claim_turn, save_turn
@@ -306,3 +307,27 @@ async def test_a_thread_waits_for_its_last_run(db: Database) -> None:
     # A turn that was accepted for the old thread meanwhile, as a crash may leave it.
     await accept(db, replace(admission(message("late")), thread_id=before, new_thread=True), now=NOW)
     assert await db.transact(list_abandoned_threads) == []
+
+
+async def test_a_deleted_conversation_leaves_its_usage(db: Database) -> None:
+    gone, stays = await asks(db, "secret"), await asks(db, "other", chat="c2", sender=BEN)
+    await answered(db, gone, "of mine", person="telegram:7")
+
+    async def delete(accepted: Accepted) -> bool:
+        view = await db.transact(load_conversation, accepted.conversation)
+        assert view is not None
+        actor = Actor(f"delete {view.id}", "telegram:7", "Ann", "tg", "c1")
+        return await db.transact(delete_conversation, view, actor, NOW, new_id, DATA)
+
+    assert not await delete(stays), "it is being answered"
+    assert await delete(gone)
+    view = await db.transact(load_conversation, gone.conversation)
+    assert view is not None
+    assert view.is_deleted
+    for words in ("secret", "mine"):
+        assert await db.transact(find_texts, words, None, 0, 100, 10) == []
+    assert [one.id for one in await db.transact(list_conversations, "tg")] == [stays.conversation]
+    assert await texts(db, gone.conversation) == [([], [])]
+    assert (await db.transact(sum_usage, 0.0)).total_tokens == 2
+    [entry] = await db.transact(list_audit_entries)
+    assert entry.deed.action == "conversation deleted"

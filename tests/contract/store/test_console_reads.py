@@ -7,7 +7,6 @@ import itertools
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender
-from bot.features.privacy.expired_texts import delete_conversation
 from bot.features.usage.usage_store import UsageKey, break_down_usage
 from bot.store import Database
 from bot.store.admission_types import Accepted
@@ -37,7 +36,6 @@ from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
 from bot.store.usage import TurnUsage
 from bot.store.usage_limits import UNLIMITED
 from bot.turn import ModelCall, RunTrace, TurnState
-from tests.harness.person_data import list_person_data
 
 from .inbound_messages import BEN, accept, admission, message
 
@@ -195,31 +193,6 @@ async def test_a_message_is_replaced_and_its_answer_rated(db: Database) -> None:
         assert await db.transact(load_ratings, ANNS, [first.turn, opened]) == {first.turn: value}
     assert await db.transact(load_ratings, BENS, [first.turn]) == {}
     assert await db.transact(load_ratings, ANNS, []) == {}
-
-
-async def test_a_deleted_conversation_leaves_its_usage(db: Database) -> None:
-    gone = await answered(db, "secret", "of mine")
-    stays = await answered(db, "other", sender=BEN, chat="c2")
-    open_ = await asks(db, "busy", chat="c3")
-    data = list_person_data()
-    made = iter("abcdef")
-
-    async def delete(of: Accepted) -> bool:
-        view = await view_of(db, of)
-        return await db.transact(delete_conversation, view, actor(), 105.0, lambda: next(made), data)
-
-    assert not await delete(open_)
-    assert await delete(gone)
-    assert (await view_of(db, gone)).is_deleted
-    assert await hits(db, "secret") == await hits(db, "mine") == []
-    listed = await db.transact(list_conversations, "tg")
-    assert [one.id for one in listed] == [open_.conversation, stays.conversation]
-    [turn] = await db.transact(list_turns, gone.conversation)
-    assert (turn.messages, turn.parts) == ((), ())
-    assert turn.spent is not None
-    assert turn.spent.total_tokens == 10
-    [entry] = await db.transact(list_audit_entries)
-    assert entry.deed.action == "conversation deleted"
 
 
 async def test_a_trace_is_stored_and_used_by_model(db: Database) -> None:
