@@ -104,7 +104,7 @@ async def test_audit_events_are_found_by_their_sentence_and_account(tmp_path: Pa
             subject, account = ("telegram:8", "tg") if number in (3, 700) else (f"telegram:{number}x", "far")
             actor = Actor(f"n{number}", "telegram:7", "Ann", account, "")
             await db.transact(record_event, actor, AuditEvent("give", subject, "member"), now)
-        for language, words in (("en", "GRANTED the role member to ben"), ("zh", "ben 角色 member")):
+        for language, words in (("en", "GRANTED the role member to ben"), ("zh", "授予了 ben“成员”角色")):
             headers = {"accept-language": language}
             for client in (service.http, ben):
                 answer = await client.get("/api/audit", params={"q": words}, headers=headers)
