@@ -16,21 +16,16 @@ from bot.store.conversations import (
     ConversationView,
     list_conversations,
     load_conversation,
+    load_conversations,
     set_title,
 )
 from bot.store.interrupts import open_interrupt
 from bot.store.names import list_known_people, list_places, load_names
-from bot.store.open_work import (
-    Reach,
-    count_failed,
-    list_open_approvals,
-    list_running,
-    load_conversations,
-)
+from bot.store.open_work import Reach, count_failed, list_open_approvals
 from bot.store.ratings import load_ratings, rate_answer
 from bot.store.read_models import TurnFilter, TurnGroup, list_turns
-from bot.store.retries import find_editable, find_last_answered, replace_message
-from bot.store.search import HitPlace, find_newest_turn, find_texts, find_titles
+from bot.store.retries import MessageEdit, find_editable, find_last_answered, repeat_answer
+from bot.store.search import find_titles
 from bot.store.traces import load_times, save_trace
 from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
 from bot.store.usage import TurnUsage
@@ -71,41 +66,21 @@ async def view_of(db: Database, accepted: Accepted) -> ConversationView:
     return found
 
 
-async def hits(db: Database, words: str, owners: list[str] | None = None) -> list[tuple[int, HitPlace]]:
-    before = await db.transact(find_newest_turn) + 1
-    texts = await db.transact(find_texts, words, owners, 0, before, 10)
-    titles = await db.transact(find_titles, words, owners)
-    return [(hit.conversation, hit.place) for hit in (*titles, *texts)]
+async def titled(db: Database, words: str, owners: list[str] | None = None) -> list[int]:
+    return [hit.conversation for hit in await db.transact(find_titles, words, owners)]
 
 
-async def test_titles_messages_and_answers_are_found_in_any_script(db: Database) -> None:
-    one = await answered(db, "季度收入报告 and Revenue", "100%_sure! 收入")
-    other = await answered(db, "nothing", "here", sender=BEN, chat="c2")
-    await db.transact(set_title, other.conversation, "The REVENUE")
-    assert await hits(db, "revenue") == [
-        (other.conversation, HitPlace.TITLE),
-        (one.conversation, HitPlace.TITLE),
-        (one.conversation, HitPlace.MESSAGE),
-    ]
-    assert await hits(db, "收入") == [
-        (one.conversation, HitPlace.TITLE),
-        (one.conversation, HitPlace.MESSAGE),
-    ]
-    assert await hits(db, "0%_SURE!") == [(one.conversation, HitPlace.ANSWER)]
-    assert await hits(db, "revenue", [BENS]) == [(other.conversation, HitPlace.TITLE)]
+async def test_titles_are_found_in_any_script(db: Database) -> None:
+    one = await answered(db, "季度收入报告 and Revenue")
+    other = await answered(db, "nothing", sender=BEN, chat="c2")
+    await db.transact(set_title, other.conversation, "The REVENUE, 100%_sure!")
+    assert await titled(db, "revenue") == [other.conversation, one.conversation]
+    assert await titled(db, "收入") == [one.conversation]
+    assert await titled(db, "0%_SURE!") == [other.conversation]
+    assert await titled(db, "revenue", [BENS]) == [other.conversation]
     for none in ("0%sure", "_____________________", "Erlöse"):
-        assert await hits(db, none) == []
-    assert await hits(db, "revenue", []) == []
-
-
-async def test_each_turn_is_one_hit_newest_first(db: Database) -> None:
-    turns = [(await answered(db, f"needle {number}", "needle")).turn for number in range(5)]
-    found = await db.transact(find_texts, "needle", None, 0, turns[-1], 3)
-    assert [hit.turn for hit in found] == turns[3:0:-1]
-    assert [hit.turn for hit in await db.transact(find_texts, "needle", None, turns[1], turns[3], 9)] == [
-        turns[2],
-        turns[1],
-    ]
+        assert await titled(db, none) == []
+    assert await titled(db, "revenue", []) == []
 
 
 async def test_turns_by_state_text_person_and_owner(db: Database) -> None:
@@ -122,6 +97,7 @@ async def test_turns_by_state_text_person_and_owner(db: Database) -> None:
     assert await found(group=TurnGroup.WAITING) == await found(group=TurnGroup.CANCELLED) == []
     assert await found(text="oh no") == [bad.turn]
     assert await found(text="没问") == [good.turn]
+    assert await found(text="_") == await found(text="%") == []
     assert await found(since=101.5) == [works.turn, good.turn, bad.turn]
     assert await found(since=102.0) == [works.turn]
     assert await found(text="done") == [good.turn]
@@ -132,23 +108,18 @@ async def test_turns_by_state_text_person_and_owner(db: Database) -> None:
     assert await found(owner=BENS, home="far") == []
 
 
-async def test_open_approvals_and_running_turns_within_reach(db: Database) -> None:
+async def test_open_approvals_within_reach(db: Database) -> None:
     accepted = await asks(db, "pay")
     asking = (await db.transact(load_turn, accepted.turn)).turn  # type: ignore[union-attr]
     await db.transact(open_interrupt, asking, "i1", ["Approve", "Reject"], 5.0)
     part = Part(1, PartKind.TEXT, "May I?", PartState.FINAL, "m1", choices=("Approve", "Reject"))
     await db.transact(save_turn, accepted.turn, [PartChange(part)], 102.0, state=TurnState.DONE)
-    works = await asks(db, "compute", sender=BEN, chat="c2")
     for reach in (ALL, ON_TG, Reach(frozenset(), [ANNS])):
         [found] = await db.transact(list_open_approvals, reach)
         assert (found.turn, found.part, found.text, found.at) == (accepted.turn, 1, "May I?", 5.0)
         assert found.choices == ("Approve", "Reject")
         assert [one.name for one in found.approval.askers] == ["Ann"]
-    for reach in (ALL, ON_TG, Reach(frozenset(), [BENS])):
-        [running] = await db.transact(list_running, reach)
-        assert (running.turn, running.asker, running.text) == (works.turn, "Ben", "compute")
     assert await db.transact(list_open_approvals, NOWHERE) == []
-    assert await db.transact(list_running, NOWHERE) == []
     waiting = await db.transact(list_turns, None, only=TurnFilter(group=TurnGroup.WAITING))
     assert [one.id for one in waiting] == [accepted.turn]
 
@@ -173,7 +144,13 @@ async def test_a_message_is_replaced_and_its_answer_rated(db: Database) -> None:
     async def replace(event: str) -> int:
         more = {"checkpoint": "cp", "thread_id": view.thread_id, "model": "m", "limits": UNLIMITED}
         return await db.transact(
-            replace_message, last, view, "two 二", event, **more, actor=actor("web:owner"), now=103.0
+            repeat_answer,
+            last,
+            view,
+            **more,
+            actor=actor("web:owner"),
+            now=103.0,
+            edit=MessageEdit(event, "two 二"),
         )
 
     opened = await replace("e-new")
