@@ -95,7 +95,9 @@ def _connect(question: str, language: str) -> GuideReply | None:
     if pattern("connect").search(question):
         for one in load_wording()["platforms"]:
             if re.search(one["pattern"], question, re.IGNORECASE | re.ASCII):
-                return _with_form(say(language, "account_form", name=one["name"]), one["page"], "", language)
+                platform = one["page"].rpartition("-")[2]
+                form = say(language, "account_form", name=one["name"], platform=platform)
+                return _with_form(form, one["page"], "", language)
     return None
 
 

@@ -20,9 +20,9 @@ LAST_QUESTION = sql(
     AND state = 'final' ORDER BY position DESC LIMIT 1"""
 )
 COUNT_FAILED = sql(
-    """SELECT COUNT(*) FROM turns WHERE state = 'failed' AND finished_at > :since AND replaced = 0
-    AND (:all = 1 OR conversation_id IN (SELECT c.id FROM conversations c WHERE c.account IN :accounts
-    OR c.owner IN :owners))""",
+    """SELECT COUNT(*) FROM turns WHERE state IN ('failed', 'expired') AND replaced = 0
+    AND finished_at > :since AND (:all = 1 OR conversation_id IN
+    (SELECT c.id FROM conversations c WHERE c.account IN :accounts OR c.owner IN :owners))""",
     "accounts",
     "owners",
 )

@@ -53,7 +53,7 @@ async def test_its_buttons_lead_to_an_approval_and_back(service: World) -> None:
     rejected = await press(service, asked, "reject")
     assert rejected["parts"][-1]["text"] == EN["rejected"]
     again = await press(service, await ask(service, conversation, "Who founded Roebot?"), EN["suggest_model"])
-    assert "(#/settings/models)" in again["parts"][-1]["text"]
+    assert "(#/models/connect)" in again["parts"][-1]["text"]
 
 
 async def test_who_rejects_a_call_with_other_words_gets_an_answer_to_them(service: World) -> None:

@@ -131,11 +131,11 @@ def test_a_reminder_without_the_tool_names_the_command() -> None:
 @pytest.mark.parametrize(
     ("question", "form", "page"),
     [
-        ("How do I connect you to Slack?", "#/settings/accounts", "howto/connect-slack"),
-        ("怎么把你接入飞书？", "#/settings/accounts", "howto/connect-feishu"),
-        ("Connect a model", "#/settings/models", "howto/choose-a-model"),
-        ("连接模型", "#/settings/models", "howto/choose-a-model"),
-        ("Can I use Ollama?", "#/settings/models", "howto/choose-a-model"),
+        ("How do I connect you to Slack?", "#/accounts/connect/slack", "howto/connect-slack"),
+        ("怎么把你接入飞书？", "#/accounts/connect/feishu", "howto/connect-feishu"),
+        ("Connect a model", "#/models/connect", "howto/choose-a-model"),
+        ("连接模型", "#/models/connect", "howto/choose-a-model"),
+        ("Can I use Ollama?", "#/models/connect", "howto/choose-a-model"),
     ],
 )
 def test_a_form_is_offered_with_its_section(question: str, form: str, page: str) -> None:

@@ -8,7 +8,7 @@ const PATH = /^#\/([a-z]+)(?:\/([^?]*))?(?:\?(.*))?$/;
 export function currentRoute() {
   const found = PATH.exec(location.hash);
   const conversation = Number(new URLSearchParams(location.search).get("c")) || null;
-  if (!found) return { name: location.hash.startsWith("#/") ? "unknown" : "chat", rest: "", query: new URLSearchParams(), conversation };
+  if (!found) return { name: /^#\/./.test(location.hash) ? "unknown" : "chat", rest: "", query: new URLSearchParams(), conversation };
   return { name: found[1], rest: decodeURIComponent(found[2] || ""), query: new URLSearchParams(found[3] || ""), conversation };
 }
 

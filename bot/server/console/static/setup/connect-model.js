@@ -82,7 +82,7 @@ class ConnectModel extends Element {
       { key: "model", label: t("models.model"), required: true, offers: this.models, hint: this.models.length ? t("models.modelHint") : t("models.modelType"),
         value: known?.model, extra: html`<button class="button tiny" type="button" @click=${this.showList}>${icon("refresh-cw")}${t("models.list")}</button>` },
       { key: "name", label: t("models.name"), hint: t("models.nameHint"), pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]*", wrong: t("models.wrongName") },
-      { key: "default", label: t("models.useAsDefault"), type: "check", value: true },
+      { key: "default", label: t("models.useAsDefault"), type: "check", value: !this.settings?.models.length },
     ].filter(Boolean);
   }
 

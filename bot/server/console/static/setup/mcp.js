@@ -132,19 +132,21 @@ class McpServers extends Page {
   // Adding a server
 
   fields = (values) => {
+    const check = (_, now) => this.look(now);
     const remote = (values.kind || "url") === "url";
     return [
       { key: "kind", label: t("mcp.kind"), type: "choice", choices: [["url", t("mcp.kindUrl")], ["command", t("mcp.kindCommand")]], value: "url", required: true },
-      { key: "name", label: t("mcp.name"), required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]*", wrong: t("mcp.wrongName"), hint: t("mcp.nameHint") },
-      remote && { key: "url", label: t("mcp.url"), type: "url", required: true, placeholder: "https://example.com/mcp", pattern: "https?://.+", wrong: t("models.wrongAddress") },
-      remote && { key: "token", label: t("mcp.token"), type: "secret", hint: t("mcp.tokenHint") },
+      { key: "name", label: t("mcp.name"), required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]*", wrong: t("mcp.wrongName"), hint: t("mcp.nameHint"), check },
+      remote && { key: "url", label: t("mcp.url"), type: "url", required: true, placeholder: "https://example.com/mcp", pattern: "https?://.+", wrong: t("models.wrongAddress"), check },
+      remote && { key: "token", label: t("mcp.token"), type: "secret", hint: t("mcp.tokenHint"), check },
       !remote && { key: "command", label: t("mcp.command"), required: true, placeholder: "npx -y @example/server", hint: t("mcp.commandHint") },
       !remote && { key: "env", label: t("mcp.env"), type: "area", placeholder: "TOKEN=…", hint: t("mcp.envHint") },
       { key: "description", label: t("mcp.description"), hint: t("mcp.descriptionHint") },
     ].filter(Boolean);
   };
 
-  async check(values) {
+  /** Ask the server for its tools. */
+  async list(values) {
     this.found = null;
     const body = { name: values.name, server: serverOf(values) };
     const found = await post("/api/mcp/servers/check", body);
@@ -153,6 +155,18 @@ class McpServers extends Page {
     this.all = this.missing = false;
     await this.updateComplete;
     this.requestUpdate();
+    return found;
+  }
+
+  /** Once a remote server has a name and an address, ask it while the person goes on. A program is started by the button only. */
+  async look(values) {
+    if (!values.name || !/^https?:\/\/.+/.test(values.url || "")) return null;
+    const found = await this.list(values);
+    return { ok: this.works(found) || null };
+  }
+
+  async check(values) {
+    await this.list(values);
     await this.updateComplete;
     const title = /** @type {HTMLElement | null} */ (this.querySelector("#found"));
     title?.closest("section").scrollIntoView({ block: "start" });

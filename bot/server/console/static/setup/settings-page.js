@@ -34,6 +34,11 @@ class Settings extends Page {
     return TABS.includes(name) ? name : "access";
   }
 
+  actions() {
+    if (!isOwner || !this.data?.settings.exists) return nothing;
+    return html`<button class="button" @click=${() => this.undo()}>${icon("undo-2")}<span>${t("settings.undo")}</span></button>`;
+  }
+
   async load() {
     const [settings, versions, sources] = await Promise.all([
       getSettings(),
@@ -115,10 +120,19 @@ class Settings extends Page {
     ]);
   }
 
-  async restore(version) {
-    const shown = html`<p>${t("settings.restoreText")}</p>`;
-    const done = await attempt(() => restoreVersion(version.number, this.data.settings.version, shown));
+  async restore(version, shown = html`<p>${t("settings.restoreText")}</p>`, title = undefined) {
+    const done = await attempt(() => restoreVersion(version.number, this.data.settings.version, shown, title));
     await this.took(done);
+  }
+
+  /** Restore the version before the present one; the difference shows what is undone. */
+  async undo() {
+    const found = await attempt(() => get("/api/settings/versions"));
+    if (!found) return;
+    const at = found.versions.findIndex((one) => one.current);
+    const [last, before] = found.versions.slice(at, at + 2);
+    if (at < 0 || !before) return toast(t("settings.nothingToUndo"));
+    await this.restore(before, html`<p>${t("settings.undoText")}</p>${difference(last.difference)}`, t("settings.undoTitle"));
   }
 
   versionsView(versions) {

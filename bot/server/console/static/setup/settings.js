@@ -77,9 +77,10 @@ export async function applyChanges(changes, version) {
 }
 
 /** Restore a version of the whole file. */
-export const restoreVersion = (number, version, shown) =>
+export const restoreVersion = (number, version, shown, title = t("setup.restoreTitle", { number })) =>
   confirmSave({
-    title: t("setup.restoreTitle", { number }),
+    title,
+    yes: t("setup.restore"),
     shown,
     danger: false,
     version,
@@ -88,7 +89,7 @@ export const restoreVersion = (number, version, shown) =>
   });
 
 /** @returns {Promise<any>} */
-function confirmSave({ title, shown, danger, version, again, write }) {
+function confirmSave({ title, yes = t("app.save"), shown, danger, version, again, write }) {
   const state = { shown, version, problem: "", stale: false, busy: false, applied: null };
   return new Promise((resolve) => {
     const attempt = async (work, redraw) => {
@@ -123,7 +124,7 @@ function confirmSave({ title, shown, danger, version, again, write }) {
         ${state.problem ? html`<p class="problem" role="alert">${state.problem}</p>` : nothing}
         <div class="answers">
           <button class="button" @click=${() => close()}>${t("app.cancel")}</button>
-          <button class="button primary ${danger ? "danger" : ""}" autofocus ?disabled=${state.busy || state.stale} @click=${press}>${t("app.save")}</button>
+          <button class="button primary ${danger ? "danger" : ""}" autofocus ?disabled=${state.busy || state.stale} @click=${press}>${yes}</button>
         </div>`;
     };
     openDialog(title, view, () => resolve(state.applied)).classList.add("wide");

@@ -8,7 +8,9 @@ const numbers = new Intl.NumberFormat(locale);
 const compact = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
 const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "medium" });
-const UNITS = /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60]]);
+const UNITS = /** @type {const} */ ([["hour", 3600], ["minute", 60]]);
+/** When the day of a time began, by the reader's zone. */
+const midnight = (seconds) => new Date(seconds * 1000).setHours(0, 0, 0, 0) / 1000;
 
 export const NOTHING = "–";
 export const number = (value) => numbers.format(value);
@@ -18,6 +20,7 @@ export const short = (value) => compact.format(value);
 export function ago(seconds) {
   const off = seconds - Date.now() / 1000;
   if (Math.abs(off) > 30 * 86400) return date(seconds);
+  if (Math.abs(off) >= 86400) return relative.format(Math.round((midnight(seconds) - midnight(Date.now() / 1000)) / 86400), "day");
   for (const [unit, size] of UNITS) if (Math.abs(off) >= size) return relative.format(Math.trunc(off / size), unit);
   return t("time.now");
 }

@@ -8,7 +8,7 @@ export const texts = sideBySide({
   "names.unknown": ["Unnamed on {platform}", "{platform} 上的未命名用户"],
   "chart.table": ["Show as table", "以表格查看"],
   "list.clear": ["Clear filters", "清除筛选"],
-  "remedy.model": ["Connect a model", "连接模型"],
+  "remedy.model": ["Open models", "查看模型"],
   "remedy.agent": ["Open agents", "查看智能体"],
   "remedy.signIn": ["Sign in to the server", "登录服务器"],
   "remedy.account": ["Open accounts", "查看账号"],

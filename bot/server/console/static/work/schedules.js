@@ -68,6 +68,7 @@ class Schedules extends ListPage {
       { head: t("plan.when"), cell: (one) => one.when },
       { head: t("turn.chat"), cell: (one) => cut(one.place), place: "name" },
       { head: t("plan.nextRun"), cell: (one) => (one.next_at && one.state === "active" ? time(one.next_at) : ""), place: "fit" },
+      { head: "", cell: (one) => html`<button class="button ghost icon tiny" aria-label=${t("plan.editOf", { name: title(one) })} title=${t("app.edit")} @click=${() => this.edit(one.id)}>${icon("pencil")}</button>`, place: "at-end" },
       { head: t("plan.failures"), cell: (one) => (one.failures ? html`<span class="badge bad">${number(one.failures)}</span>` : ""), number: true },
     ];
     return html`<div class="filters" role="search">${this.search(t("plan.search"))}

@@ -134,6 +134,7 @@ export const texts = sideBySide({
   "plan.edit": ["Edit schedule", "编辑定时任务"],
   "plan.saved": ["Schedule saved.", "已保存定时任务。"],
   "plan.none": ["No schedules yet.", "还没有定时任务。"],
+  "plan.editOf": ["Edit {name}", "编辑“{name}”"],
   "plan.search": ["Search schedules", "搜索定时任务"],
   "plan.what": ["Schedule", "定时任务"],
   "plan.when": ["When", "时间"],
