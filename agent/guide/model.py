@@ -35,7 +35,7 @@ from agent.shared.envelope import parse_envelopes, plain_text
 from agent.tools.service import PREVIEWED, REFUSED
 from agent.uploads.inline_images import CAME, NEW
 
-NO_MODEL = "The guide can't write summaries, suggestions or memory. Connect a model for them."
+NO_MODEL = "The guide can't create summaries, suggestions or memory. To use them, connect a model."
 _REFUSED = REFUSED.split("{reason}")
 _TABLES = (".csv", ".tsv")
 _FILES_NOTE = re.compile(

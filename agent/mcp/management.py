@@ -248,7 +248,7 @@ class McpManagement(McpOperations):
     async def add_mcp_server(self, name: str, server: dict[str, Any]) -> McpServerState:
         """Add an MCP server to the others."""
         if name in (await self._extensions.get_extensions()).mcpServers:
-            raise Invalid(f'There is an MCP server named "{name[:64]}" already; choose another name.')
+            raise Invalid(f'An MCP server named "{name[:64]}" already exists; choose another name.')
         return await self._store_server(name, _merge_entry(name, server, None, None))
 
     @operation("POST", "/api/mcp/servers/check", body=NewMcpServer)

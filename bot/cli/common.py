@@ -62,7 +62,7 @@ def save_changes(file: ConfigFile, changes: Iterable[Change], draft: ConfigDraft
     try:
         file.save(draft, draft.version, time.time())
     except ConfigChanged:
-        raise one_error(str(file.path), "has changed meanwhile; run the command again") from None
+        raise one_error(str(file.path), "has changed in the meantime; run the command again") from None
 
 
 def server_config(explicit: Path | None, home: Path) -> ServerConfig:

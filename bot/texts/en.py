@@ -15,10 +15,10 @@ ENGLISH: Mapping[str, str] = {
     "file_too_big": "`{name}` is too large ({size}). The limit is {limit}. Please send a smaller file.",
     "unsupported": "I can't read this kind of content ({kind}). Please send it as text, a picture or a file.",
     # Overview
-    "problem_database": "The database doesn't work: {detail}",
-    "problem_runtime": "The agent doesn't answer: {detail}",
+    "problem_database": "The database is not working: {detail}",
+    "problem_runtime": "The agent runtime does not respond: {detail}",
     "problem_config": "config.yaml: {detail}",
-    "problem_account": "The account {account} isn't connected: {detail}",
+    "problem_account": "The account {account} is not connected: {detail}",
     "remedy_docs": "Troubleshooting",
     "remedy_settings": "Open settings",
     "remedy_accounts": "Open accounts",

@@ -66,7 +66,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     # `roebot run`
     "run_ready": "Roebot is ready: {address}",
     "run_sign_in": "sign in  {link}",
-    "run_enter": "         Works once, for 10 minutes. Press Enter to open it in the browser.",
+    "run_enter": "         Works once and expires after 10 minutes. Press Enter to open it in the browser.",
     "run_account": "account  {name} ({platform})",
     "run_failed": " is {state}: {reason}",
     "run_home": "home     {folder}",
@@ -74,7 +74,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "run_guide": "Guide: quotes the documentation until a model is connected",
     "run_problem": "problem  {line}",
     "run_note": "note     {line}",
-    "run_next_guide": 'next     Sign in and ask "What can you do?". Connect a model: set OPENAI_API_KEY or another key and restart, start Ollama, or open Models in the web console.',
+    "run_next_guide": 'next     Sign in and ask "What can you do?". To connect a model, open Models in the web console, start Ollama, or set OPENAI_API_KEY or another key and restart.',
     "run_next_platform": "next     Connect a chat platform: `{command}`",
     "run_stop": "stop     Ctrl-C, or `{command}`",
     "run_stopped": "roebot: stopped",

@@ -126,7 +126,7 @@ async def test_chats_are_found_renamed_exported_and_deleted(browser: Browser, tm
         assert "renew the certificate" in json.dumps(json.loads(path.read_text()))
         await tab.page.get_by_role("button", name="Chat actions").click()
         await tab.page.get_by_role("menuitem", name="Delete chat").click()
-        await expect(tab.dialog).to_contain_text("This can't be undone")
+        await expect(tab.dialog).to_contain_text("It can't be undone")
         await tab.dialog.get_by_role("button", name="Delete").click()
         await expect(chats).to_have_text(["周报：本周完成的工作"])
         await expect(tab.page.locator("#welcome")).to_be_visible()

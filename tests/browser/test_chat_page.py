@@ -173,7 +173,9 @@ async def test_an_unreachable_service_loses_no_message(browser: Browser, tmp_pat
         await tab.page.route("**/api/**", lambda route: route.abort())
         await tab.send("are you there?")
         await expect(tab.page.locator(".offline")).to_be_visible()
-        await expect(tab.page.locator("#problem")).to_contain_text("Your message is still here.")
+        await expect(tab.page.locator("#problem")).to_contain_text(
+            "Your message is still in the message field."
+        )
         await expect(tab.page.locator("#text")).to_have_value("are you there?")
         await tab.page.unroute("**/api/**")
         await tab.page.keyboard.press("Enter")

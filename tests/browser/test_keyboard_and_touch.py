@@ -154,7 +154,7 @@ async def overview(hands: Hands, service: World) -> None:
     await hands.go("", "Overview")
     await hands.press(page.get_by_role("button", name="Stop: "))
     assert (await service.turn(running["turn"]))["state"] == "cancelled"
-    await hands.press(page.get_by_role("button", name="Allow: Ann"))
+    await hands.press(page.get_by_role("button", name="Approve: Ann"))
     await expect(page.get_by_text("Access requests", exact=False)).to_have_count(0)
     [given] = (await service.http.get("/api/access")).json()["given"]
     assert given["role"] == "member"

@@ -109,14 +109,14 @@ async def test_access_requests_are_approved(browser: Browser, tmp_path: Path, si
             await tab.page.locator(".head").get_by_role("button", name="More").click()
             await tab.page.get_by_role("menuitem", name="Approve by code").click()
             await tab.dialog.get_by_label("Code").fill("WRON-GGGG")
-            await tab.dialog.get_by_role("button", name="Allow").click()
+            await tab.dialog.get_by_role("button", name="Approve").click()
             alert = tab.dialog.get_by_role("alert")
             await expect(alert).to_contain_text("no pending access request has this code")
             await tab.dialog.get_by_label("Code").fill(CODE.lower())
             await tab.dialog.get_by_label("Role").select_option("owner")
-            await tab.dialog.get_by_role("button", name="Allow").click()
+            await tab.dialog.get_by_role("button", name="Approve").click()
             await expect(said(tab, "Access approved. They have been notified.")).to_be_visible()
-            await requests.get_by_role("button", name="Allow: Ben").click()
+            await requests.get_by_role("button", name="Approve: Ben").click()
             await expect(said(tab, "Access approved for Ben (Member).")).to_be_visible()
             await expect(requests).to_have_count(0)
             assert await roles(service) == {"tg:7": "owner", "tg:8": "member"}
@@ -279,7 +279,7 @@ async def test_an_owner_erases_a_person_and_sees_the_report(
         archive = backup(service)
         async with opened(browser, service, f"{START}people/telegram%3A7", **options) as tab:
             await tab.page.get_by_role("button", name="Erase data…").click()
-            for sentence in ("This can't be undone.", "The agent starts over", "Backups are not changed"):
+            for sentence in ("This can't be undone.", "The agent starts over", "Existing backups"):
                 await expect(tab.dialog).to_contain_text(sentence)
             button = tab.dialog.get_by_role("button", name="Erase data", exact=True)
             await expect(button).to_be_disabled()
@@ -349,7 +349,7 @@ async def test_an_erasure_in_progress_can_be_left_and_a_lost_request_repeated(
             await tab.page.get_by_role("button", name="Erase data…").click()
             await confirm(tab, "Ann")
             alert = tab.dialog.get_by_role("alert")
-            await expect(alert).to_contain_text("If the request arrived,")
+            await expect(alert).to_contain_text("If the service received the request,")
             assert "my secret" in await stored(service)
             await confirm(tab, "Ann")
             await expect(tab.dialog.get_by_role("progressbar")).to_be_visible()
@@ -376,7 +376,7 @@ async def test_an_unfinished_erasure_says_what_is_left(browser: Browser, tmp_pat
             await expect(tab.dialog).to_contain_text("The agent runtime is busy or not responding.")
             await tab.dialog.get_by_role("button", name="Close").click()
             await expect(tab.page.locator("#content .badge")).to_have_text("In progress")
-            await expect(tab.page.locator("#content")).to_contain_text("The service continues by itself")
+            await expect(tab.page.locator("#content")).to_contain_text("The service continues automatically")
 
 
 async def test_who_may_not_erase_is_told_whom_to_ask(browser: Browser, tmp_path: Path) -> None:

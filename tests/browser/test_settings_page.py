@@ -41,8 +41,8 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         await review.click()
         await expect(dialog.locator(".difference")).to_contain_text("telegram:8")
         await dialog.get_by_role("button", name="Save").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("The file changed meanwhile.")
-        await dialog.get_by_role("button", name="Load it again").click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("The file has changed in the meantime.")
+        await dialog.get_by_role("button", name="Load the file again").click()
         await expect(dialog.get_by_role("alert")).to_have_count(0)
         assert await serious(page) == []
         await dialog.get_by_role("button", name="Save").click()
@@ -82,7 +82,7 @@ async def test_an_event_source_is_added_and_described(browser: Browser, tmp_path
         await page.get_by_role("button", name="Review and save").click()
         await expect(dialog.locator(".difference")).to_contain_text("alerts")
         await dialog.get_by_role("button", name="Save").click()
-        await expect(page.get_by_text("The secret is shown only now.")).to_be_visible()
+        await expect(page.get_by_text("The secret is shown only once.")).to_be_visible()
         block = page.locator("code").filter(has_text="webhook_configs")
         await expect(block).to_contain_text("/events/alerts")
         assert await serious(page) == []

@@ -103,7 +103,7 @@ async def test_the_overview_offers_what_needs_somebody(
             await expect(decided).to_be_focused()
             await expect(decided.get_by_role("button")).to_have_count(0)
             await expect(approvals).to_have_count(0, timeout=10_000)
-            await tab.page.get_by_role("button", name="Allow: Ann").click()
+            await tab.page.get_by_role("button", name="Approve: Ann").click()
             await expect(tab.page.get_by_text("Access requests", exact=False)).to_have_count(0)
             await expect(tab.page.locator(".calm")).to_have_text("Nothing needs your attention")
             given = (await service.http.get("/api/access")).json()["given"]
@@ -143,7 +143,7 @@ async def test_the_cause_of_a_failure_is_found(
             assert await serious(tab.page) == []
             await panel.get_by_role("button", name="Regenerate").click()
             await tab.dialog.locator(".primary").click()
-            await expect(tab.page.locator(".toast")).to_contain_text("Answering again…")
+            await expect(tab.page.locator(".toast")).to_contain_text("Regenerating the answer…")
             await tab.page.locator("#panel-title").focus()
             await tab.page.keyboard.press("Escape")
             await expect(panel).to_have_count(0)

@@ -258,7 +258,7 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
 @router.delete("/access/waiting/{entry}", status_code=204)
 @requires(Permission.GRANT)
 async def dismiss_request(entry: Entry, services: Services, by: By) -> None:
-    """Dismiss the access request from `account:id`; their code is no longer valid, and they can ask again
+    """Dismiss the access request from `account:id`. The code becomes invalid; the person can ask again
     (403: the caller is neither an owner nor an admin of that account; 404: no pending request).
     """
     who = parse_entry(entry)

@@ -81,8 +81,8 @@ async def get_erasure(target: Whom, services: Services, by: By) -> ErasureState:
 @open_to(Role.MEMBER)
 async def delete_conversation(conversation: Id, request: Request, services: Services, by: By) -> None:
     """Delete a conversation of the web console or the terminal with its messages, answers, files, agent
-    threads and schedules; a run is stopped first. Its usage stays counted. 409: it is on another platform,
-    or the run does not stop.
+    threads and schedules. A run is stopped first. Usage figures are kept (409: the conversation is on
+    another platform, or the run does not stop).
     """
     of = await local_chats.changeable_conversation(services, by, conversation)
     if presenters.local_adapter(services, of.key.account) is None:

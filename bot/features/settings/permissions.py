@@ -13,7 +13,7 @@ from bot.config.changes import ACCESS_LISTS, Change, ChangeSettings, ConnectAcco
 from bot.server.api.auth import FOR_OWNERS, Principal, may
 from bot.server.api.dependencies import ApiServices
 
-OUTRANKED = "Only somebody with at least the role of the people concerned can do this."
+OUTRANKED = "Only owners can change the access of admins and owners."
 _ROLES = {"owners": Role.OWNER, "admins": Role.ADMIN, "members": Role.MEMBER, "groups": Role.MEMBER}
 
 

@@ -49,7 +49,7 @@ STALE = "The configuration file has changed since it was read. Load it again, th
 UNMATCHED = "Send the version of the file in If-Match, as GET /api/settings returns it."
 HIDDEN = "This version contains a secret that was not stored with it. Restore it in an editor."
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
-IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that was read, in quotes.")]
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="Version of the file, in quotes.")]
 
 
 @router.get("")
@@ -71,7 +71,7 @@ async def get_options(locale: Literal["en", "zh"] = "en") -> Options:
 @router.post("/preview")
 @requires(Permission.CONFIGURE)
 async def preview_changes(body: ChangeRequest, services: Services, by: By) -> Preview:
-    """Check changes and show the difference, without writing anything."""
+    """Check changes and return the difference, without writing anything."""
     file = await asyncio.to_thread(services.watcher.open_file)
     draft, problems, _ = await asyncio.to_thread(try_changes, file, body.changes)
     locale = texts_of(services, by).locale
@@ -92,8 +92,8 @@ def _compare(services: ApiServices, draft: ConfigDraft) -> str:
 @router.post("/apply")
 @requires(Permission.CONFIGURE)
 async def apply_changes(body: ChangeRequest, services: Services, by: By, if_match: IfMatch = None) -> Applied:
-    """Check and save changes, and put them into force (403: the caller may not make one of them; 412: the
-    file has changed since it was read; 422: the result would be invalid; 428: no `If-Match`).
+    """Check, save and apply changes (403: the caller may not make one of them; 412: the file has changed
+    since it was read; 422: the result would be invalid; 428: no `If-Match`).
     """
     if refusal := find_refusal(services, by, body.changes):
         raise HTTPException(403, refusal)
@@ -110,7 +110,7 @@ async def apply_changes(body: ChangeRequest, services: Services, by: By, if_matc
 @router.get("/versions")
 @requires(Permission.CONFIGURE)
 async def list_versions(services: Services) -> Versions:
-    """List the last 50 versions of the file, the newest first, each with its difference to the one before."""
+    """List the last 50 versions of the file, newest first, each with its difference from the previous one."""
     return await asyncio.to_thread(_present_versions, services)
 
 
@@ -142,8 +142,8 @@ def _present_versions(services: ApiServices) -> Versions:
 async def restore_version(
     body: RestoreRequest, services: Services, by: By, if_match: IfMatch = None
 ) -> Applied:
-    """Restore a version of the whole file, for owners (404: no such version; 412, 422 and 428 as for a
-    change). Secrets that were in its text are then variables of `secrets.env`.
+    """Restore a version of the whole file (404: no such version; 412, 422 and 428 as for a change). Secrets
+    that were in its text become variables in `secrets.env`.
     """
     expected = _expected(if_match)
     file = await asyncio.to_thread(services.watcher.open_file)

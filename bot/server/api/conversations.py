@@ -229,7 +229,7 @@ class ConversationChange(BaseModel):
 async def rename_conversation(
     conversation: Id, body: ConversationChange, services: Services, by: By
 ) -> schemas.ConversationInfo:
-    """Set the title, as `/title` does. Admins can do that in every conversation of their accounts."""
+    """Set the title, as `/title` does. Admins can do so in every conversation on their accounts."""
     of = await local_chats.changeable_conversation(services, by, conversation)
     await services.db.transact(conversations.set_title, of.id, " ".join(body.title.split()))
     await local_chats.record_change(services, by, of, AuditEvent("command", "/title"))

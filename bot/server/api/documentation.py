@@ -16,7 +16,7 @@ from bot.server.api.schemas import ApiModel
 
 EXCERPT = 240
 """Maximum number of characters of a section in a list."""
-Language = Annotated[Literal["en", "zh"], Query(description="Language of titles; the texts are in English.")]
+Language = Annotated[Literal["en", "zh"], Query(description="Language of titles; the text is in English.")]
 router = APIRouter(prefix="/api/docs", tags=["documentation"])
 
 
@@ -50,7 +50,7 @@ async def search_documentation(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     language: Language = "en",
 ) -> DocumentationHits:
-    """Search in English or Chinese, the best sections first. Without words, list the pages."""
+    """Search the documentation in English or Chinese, best matches first. Without words, list the pages."""
     found = await asyncio.to_thread(_search, q, limit)
     return DocumentationHits(hits=[_present(one, language) for one in found])
 
@@ -58,7 +58,7 @@ async def search_documentation(
 @router.get("/{page:path}")
 @open_to(Role.MEMBER)
 async def get_documentation_page(page: str, language: Language = "en") -> DocumentationPage:
-    """Get a page as Markdown. Its links lead to `#/docs/PAGE` of the web console."""
+    """Return a page as Markdown. Its links lead to `#/docs/PAGE` in the web console."""
     documentation = await asyncio.to_thread(load_documentation)
     if (text := documentation.pages.get(page)) is None:
         raise not_found("page")

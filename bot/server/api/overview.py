@@ -133,7 +133,7 @@ class Overview(ApiModel):
 @router.get("")
 @open_to(Role.MEMBER)
 async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview:
-    """Return what the caller should look at; usage is that since midnight."""
+    """Return what needs the caller's attention, and the usage since midnight."""
     now, reach = services.clock.now(), Reach(accounts_with(services, by, Permission.READ), by.owner_ids)
     only = replace(local_chats.readable_turns(services, by), group=TurnGroup.RUNNING)
     parts = [part for part in services.core.parts if isinstance(part, AddsToOverview)]

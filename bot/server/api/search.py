@@ -25,7 +25,7 @@ transactions of one request; `next` continues with older ones.
 BEFORE, AFTER = 40, 120
 """Characters of an excerpt around the words."""
 router = APIRouter(prefix="/api/search", tags=["conversations"])
-Words = Annotated[str, Query(min_length=1, max_length=200, description="Text to find, in any case.")]
+Words = Annotated[str, Query(min_length=1, max_length=200, description="Text to find; case is ignored.")]
 
 
 @router.get("")

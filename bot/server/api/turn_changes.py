@@ -94,8 +94,9 @@ async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> 
 async def edit_turn(
     turn: Id, body: EditedMessage, request: Request, services: Services, by: By
 ) -> schemas.PostResult:
-    """Replace the message of the last turn in a conversation of one's own, and answer it again. The earlier
-    answer is marked as replaced; files of the message are kept. 409: not the last message, or in progress.
+    """Replace the message of the last turn in one of the caller's own conversations, and answer it again. The
+    earlier answer is marked as replaced; the message's files are kept (409: not the last message, or in
+    progress).
     """
     of, _ = await local_chats.visible_turn(services, by, turn)
     local_chats.writable_adapter(services, by, of)
@@ -114,7 +115,7 @@ async def edit_turn(
 @router.put("/{turn}/rating", status_code=204)
 @open_to(Role.MEMBER)
 async def rate_turn(turn: Id, body: AnswerRating, services: Services, by: By) -> None:
-    """Rate an answer. Each person has a rating of their own."""
+    """Rate an answer. Each person has their own rating."""
     await local_chats.visible_turn(services, by, turn)
     await services.db.transact(rate_answer, turn, body.value, audit_actor(services, by), services.clock.now())
 

@@ -125,7 +125,7 @@ async def test_problems_have_remedies(tmp_path: Path) -> None:
             ("config:", "bad", "#/settings"),
             ("account:tg", "bad", "#/accounts"),
         ]
-        assert found[1]["text"] == "The account tg isn't connected: wrong token"
+        assert found[1]["text"] == "The account tg is not connected: wrong token"
         shown = (await overview(service.http, **{"accept-language": "zh"}))["problems"]
         assert shown[1]["text"] == "账号 tg 未连接：wrong token"
         assert (await overview(ann))["problems"] == []

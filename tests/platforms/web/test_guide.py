@@ -122,6 +122,6 @@ async def test_it_writes_no_summaries_and_no_suggestions(service: World) -> None
     body = {"messages": [{"role": "user", "content": "What is a skill?"}]}
     suggested = await service.http.post("/api/threads/t1/suggestions", json=body)
     assert (suggested.status_code, suggested.json()) == (200, {"suggestions": []})
-    with pytest.raises(ModelUnavailable, match="Connect a model"):
+    with pytest.raises(ModelUnavailable, match="connect a model"):
         await GuideChatModel().ainvoke([SystemMessage("Summarize this."), HumanMessage("…")])
     assert (await GuideChatModel().ainvoke([HumanMessage("Reply with the word OK.")])).text

@@ -5,7 +5,7 @@ import { addTexts, sideBySide } from "../texts/texts.js";
 export const texts = sideBySide({
   "picker.required": ["Choose an entry from the list.", "请从列表中选择一项。"],
   "picker.useId": ["Use this ID", "使用此 ID"],
-  "names.unknown": ["Unnamed on {platform}", "{platform} 上的未命名用户"],
+  "names.unknown": ["Unnamed user on {platform}", "{platform} 上的未命名用户"],
   "chart.table": ["Show as table", "以表格查看"],
   "list.clear": ["Clear filters", "清除筛选"],
   "remedy.model": ["Open models", "查看模型"],
@@ -13,7 +13,7 @@ export const texts = sideBySide({
   "remedy.signIn": ["Sign in to the server", "登录服务器"],
   "remedy.account": ["Open accounts", "查看账号"],
   "remedy.limit": ["Show usage", "查看用量"],
-  "remedy.askAdmin": ["An admin can solve this in the settings.", "管理员可以在设置中解决此问题。"],
+  "remedy.askAdmin": ["Ask an admin to fix this in the settings.", "管理员可以在设置中解决此问题。"],
   "list.actions": ["Actions", "操作"],
 });
 
