@@ -42,6 +42,8 @@ async def test_a_model_is_connected_tested_and_removed(
         await page.get_by_label("Base URL").fill(llmock.base_url())
         await page.locator("input[name=api_key]").fill(KEY)
         await page.get_by_label("Model", exact=True).fill("big")
+        await expect(page.get_by_label("Use it as the default model")).not_to_be_checked()
+        await page.get_by_label("Use it as the default model").check()
         assert await serious(page) == []
         assert await tab.fits()
         await page.get_by_role("button", name="Test and save").click()
