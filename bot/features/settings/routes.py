@@ -45,8 +45,10 @@ from bot.store.audit import AuditEvent, record_event
 log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/api/settings", tags=["settings"])
 CHANGED, RESTORED = "settings changed", "settings restored"
+BEGUN, NOT_SAVED = "settings save begun", "settings not saved"
 STALE = "The configuration file has changed since it was read. Load it again, then repeat the change."
 UNMATCHED = "Send the version of the file in If-Match, as GET /api/settings returns it."
+UNWRITABLE = "The configuration file or its versions can't be written"
 HIDDEN = "This version contains a secret that was not stored with it. Restore it in an editor."
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="Version of the file, in quotes.")]
@@ -188,15 +190,26 @@ def try_changes(
 async def _save(
     services: ApiServices, by: Principal, file: ConfigFile, draft: ConfigDraft, expected: str, action: str
 ) -> Applied:
-    now, keys = services.clock.now(), list(dict.fromkeys(draft.keys))
-    deed = AuditEvent(action, ", ".join(keys)[:500])
-    await services.db.transact(record_event, audit_actor(services, by), deed, now)
+    keys = list(dict.fromkeys(draft.keys))
+
+    async def record(deed: str) -> None:
+        event, at = AuditEvent(deed, ", ".join(keys)[:500]), services.clock.now()
+        await services.db.transact(record_event, audit_actor(services, by), event, at)
+
+    # The file and the audit log can't change together. So one event comes before the save, which a crash
+    # leaves alone as the trace of a possible change, and only the one after it says that there was a change.
+    await record(BEGUN)
     try:
-        version = await asyncio.to_thread(file.save, draft, expected, now)
+        version = await asyncio.to_thread(file.save, draft, expected, services.clock.now())
     except ConfigChanged:
+        await record(NOT_SAVED)
         raise HTTPException(412, STALE) from None
-    except (ConfigErrors, ValueError) as error:
-        raise HTTPException(422, "; ".join(str(error).splitlines())) from None
+    except (ConfigErrors, ValueError, OSError) as error:
+        # The file is replaced before its version is stored, which may fail, too.
+        await record(action if (await asyncio.to_thread(file.read))[0] == draft.text else NOT_SAVED)
+        reason = f"{UNWRITABLE}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise HTTPException(422, "; ".join(reason.splitlines())) from None
+    await record(action)
     outcome = await services.reload()
     if isinstance(outcome, Rejected):
         return Applied(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,57 @@ async def test_a_change_is_previewed_and_takes_effect_at_once(tmp_path: Path) ->
         assert (done["live"], done["after_restart"], done["problems"]) == (["access"], [], [])
         assert at.service.core.config.access.default == "closed"
         assert (await settings(at))["version"] == done["version"]
-        [event] = [one for one in await at.audited() if one["action"] == "settings changed"]
-        assert (event["person"], event["subject"], event["detail"]) == ("web:owner", "access.default", "")
+        events = [one for one in await at.audited() if one["action"].startswith("settings")]
+        assert [one.pop("action") for one in events] == ["settings changed", "settings save begun"]
+        about = {"person": "web:owner", "subject": "access.default", "detail": ""}
+        assert events == [about, about]
+
+
+async def saved(at: World) -> list[str]:
+    """The audit events of settings, oldest first."""
+    found = (one["action"] for one in reversed(await at.audited()))
+    return [action.removeprefix("settings ") for action in found if action.startswith("settings ")]
+
+
+async def test_a_save_that_fails_is_not_recorded_as_a_change(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as at:
+        before, versions = (tmp_path / "config.yaml").read_text(), tmp_path / "config-versions"
+        versions.write_text("")
+        failed = await apply(at, CLOSED)
+        assert failed.status_code == 422
+        assert failed.json()["detail"].endswith("can't be written: File exists")
+        assert (tmp_path / "config.yaml").read_text() == before
+        assert await saved(at) == ["save begun", "not saved"]
+        versions.unlink()
+        assert (await apply(at, CLOSED)).status_code == 200
+        assert await saved(at) == ["save begun", "not saved", "save begun", "changed"]
+
+
+async def test_a_save_that_fails_after_the_change_is_recorded_as_one(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as at:
+        assert (await apply(at, CLOSED)).status_code == 200
+        opened = {**CLOSED, "values": {"default": "allow"}}
+        # The version of the new text can't be stored, since a folder has its name.
+        (tmp_path / "config-versions" / "000003.json").mkdir()
+        failed = await apply(at, opened)
+        assert failed.status_code == 422
+        assert failed.json()["detail"].endswith("can't be written: Is a directory")
+        assert "allow" in (tmp_path / "config.yaml").read_text()
+        assert await saved(at) == ["save begun", "changed", "save begun", "changed"]
+
+
+async def test_what_a_crash_while_saving_leaves(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=CHATS) as at:
+        (tmp_path / "config-versions").mkdir()
+        with (tmp_path / "config-versions" / "changes.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            saving = asyncio.create_task(apply(at, CLOSED))
+            async with asyncio.timeout(20):
+                while not await saved(at):
+                    await asyncio.sleep(0.01)
+            assert await saved(at) == ["save begun"]
+        assert (await saving).status_code == 200
+        assert await saved(at) == ["save begun", "changed"]
 
 
 async def test_two_editors_at_once(tmp_path: Path) -> None:
@@ -56,6 +106,7 @@ async def test_two_editors_at_once(tmp_path: Path) -> None:
         assert sorted(answer.status_code for answer in answers) == [200, 412]
         [refused] = [answer for answer in answers if answer.status_code == 412]
         assert "has changed since it was read" in refused.json()["detail"]
+        assert (await saved(at)).count("changed") == 1
         path = tmp_path / "config.yaml"
         path.write_text(path.read_text() + "# by hand\n")
         late = await apply(at, CLOSED, version=answers[0].json().get("version", version))
