@@ -138,7 +138,7 @@ NO_CHANGE = {
     "POST /api/schedules/preview": "shows what would happen",
     "POST /api/settings/preview": "shows what would happen",
     "POST /api/settings/check": "tries what would happen",
-    "POST /api/mcp/servers/check": "tries what would happen",
+    "POST /api/mcp/servers/check": "tries what would happen; recorded as a check",
     "POST /api/memory/reload": "reads the file again",
     "POST /api/models/{name}/probe": "sends a test prompt",
     "POST /api/mcp/sign-ins/complete": "recorded by the page of the sign-in, the only one with its secret",
@@ -215,6 +215,15 @@ async def test_an_upgrade_of_a_skill_is_recorded(tmp_path: Path, monkeypatch: py
         answer = await service.http.post("/api/skills/rhyme/upgrade", json={})
         assert answer.json()["message"] == 'The skill "rhyme" is updated to commit 000000000000.'
         assert (await actions(service))[0] == "skills changed"
+
+
+async def test_a_check_of_a_server_is_no_change(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        body = {"name": "two", "server": {"command": "true"}}
+        answer = await service.http.post("/api/mcp/servers/check", json=body)
+        assert answer.is_success, answer.text
+        assert (await actions(service))[0] == "mcp checked"
+        assert "mcp changed" not in await actions(service)
 
 
 async def test_a_raw_call_is_recorded_as_use_of_the_runtime(tmp_path: Path) -> None:

@@ -335,7 +335,9 @@ async def record_change(services: ApiServices, by: Principal, call: ProxiedCall,
     subject = None if call.method == "GET" else _changed_subject(by, call, location)
     if subject is not None:
         detail = f"{call.method} {call.path}".strip()
-        deed = AuditEvent(f"{call.area} changed", subject, detail)
+        # A check changes nothing, but it starts the server's program.
+        action = "checked" if (call.area, call.path) == ("mcp", "servers/check") else "changed"
+        deed = AuditEvent(f"{call.area} {action}", subject, detail)
         await services.db.transact(record_event, audit_actor(services, by), deed, services.clock.now())
 
 
