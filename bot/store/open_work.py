@@ -40,6 +40,9 @@ class Reach:
         return self.accounts is None or account in self.accounts or person in self.owners
 
 
+EVERYTHING = Reach(None, ())
+
+
 @dataclass(frozen=True, slots=True)
 class OpenApproval:
     """An open approval. `part` is the position of its request in the reply of `turn`."""
@@ -53,10 +56,14 @@ class OpenApproval:
     at: float
 
 
-def list_open_approvals(connection: Connection, reach: Reach) -> list[OpenApproval]:
-    """Return the open approvals within reach whose request was delivered, newest first."""
+def list_open_approvals(
+    connection: Connection, reach: Reach = EVERYTHING, turns: Collection[int] | None = None
+) -> list[OpenApproval]:
+    """Return the open approvals within reach, or of turns, whose request was delivered, newest first."""
     found: list[OpenApproval] = []
     for row in connection.execute(LIST_APPROVALS).all():
+        if turns is not None and row.asked_by not in turns:
+            continue
         of, part = decode_conversation(row), None
         if len(found) < MOST_OPEN and reach.includes(of.key.account, of.owner):
             part = connection.execute(LAST_QUESTION, {"turn": row.asked_by}).first()

@@ -13,6 +13,7 @@ from sqlalchemy import Table
 from bot.domain import ChatKind, ProgressState, ReplyAddress, Sender, StepKind, ToolStep
 from bot.store import schema
 from bot.store.connection import Connection, encode_address, encode_choices, encode_sender, encode_steps, sql
+from bot.texts import texts_for
 from bot.turn import ModelCall, RunTrace
 from tests.platforms.web.serving import World
 from tests.unit.agent.skills.skill_archives import archive, text
@@ -108,7 +109,11 @@ TALK = (
     ("Run the backup and tell me its size.", "```\n$ du -sh backup\n4.2G\tbackup\n```"),
 )
 STATES = ("done",) * 30 + ("failed", "failed", "cancelled", "expired")
-ERRORS = ("The provider refused the key.", "The model is overloaded.", "The context is too long.")
+ERRORS = {
+    "ModelCallFailed:auth": "The provider refused the key.",
+    "ModelCallFailed:overloaded": "The model is overloaded.",
+    "ModelCallFailed:context": "The context is too long.",
+}
 MODELS = ("claude-sonnet", "gpt-5-mini", "qwen-max")
 
 
@@ -167,7 +172,7 @@ def _turns(
             "thread_id": chat["thread_id"],
             "model": MODELS[number % len(MODELS)],
             "used_model": MODELS[number % len(MODELS)],
-            "error": chance.choice(ERRORS) if state == "failed" else "",
+            "error": chance.choice(list(ERRORS)) if state == "failed" else "",
             "replaced": int(number % 97 == 0),
             "size": 1,
             "created_at": at,
@@ -254,13 +259,15 @@ def make_parts(
 ) -> Iterator[dict[str, Any]]:
     """Return an answer of each turn."""
     for turn in turns:
-        failed = turn["state"] == "failed"
+        answer = talk[turn["id"] % len(talk)][1]
+        if turn["state"] == "failed":
+            answer = texts_for("en")("failed", message=ERRORS[turn["error"]])
         yield {
             "turn_id": turn["id"],
             "position": 0,
             "kind": "text",
             "state": "final",
-            "content": turn["error"] if failed else talk[turn["id"] % len(talk)][1],
+            "content": answer,
             "platform_id": f"m{turn['id']}",
             "choices": encode_choices(()),
             "updated_at": turn["finished_at"],

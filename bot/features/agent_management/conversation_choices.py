@@ -11,7 +11,7 @@ from bot.access import Permission, Role
 from bot.features.agent_management.agents import DEFAULT, find_agent
 from bot.features.agent_management.models import find_model
 from bot.server.api import local_chats, presenters, schemas
-from bot.server.api.auth import By, may, open_to
+from bot.server.api.auth import By, conversation_target, may, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.turns import texts_of
 from bot.store.audit import AuditEvent
@@ -53,7 +53,7 @@ async def choose_agent(
     """Choose the agent of a conversation from the next message on (409: why it can't be used)."""
     of = await local_chats.changeable_conversation(services, by, conversation)
     name = body.name.lower() or DEFAULT
-    free = may(services, by, Permission.AGENT, local_chats.conversation_target(by, of))
+    free = may(services, by, Permission.AGENT, conversation_target(by, of))
     profile = services.core.account(of.key.account).profile_at(of.key.chat, of.key.topic, of.owner)
     fixed = "" if free else profile.get("agent")
     found, refusal = await find_agent(services.core, texts_of(services, by, of), name, fixed)

@@ -15,7 +15,7 @@ from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
 from bot.access import Caller, Permission, Role, Target
-from bot.access.permissions import RULES, home_origin
+from bot.access.permissions import RULES, home_origin, owner_scope
 from bot.config import AccessEntry
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
@@ -185,6 +185,12 @@ def check(services: ApiServices, by: Principal, permission: Permission, target: 
     if rule.least is Role.OWNER:
         raise HTTPException(403, FOR_OWNERS)
     raise HTTPException(403, FOR_ALL_ACCOUNTS if rule.everywhere and by.role >= rule.least else NOT_YOURS)
+
+
+def conversation_target(by: Principal, of: ConversationView) -> Target:
+    """Return a conversation in the permission policy's format."""
+    scope = owner_scope(of.key.account, of.platform, of.owner)
+    return Target(scope, own=by.owns_conversation(of))
 
 
 def accounts_with(services: ApiServices, by: Principal, permission: Permission) -> frozenset[str] | None:

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from fastapi import HTTPException
 
-from bot.access import Permission, Target
-from bot.access.permissions import owner_scope
+from bot.access import Permission
 from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Principal, accounts_with, audit_actor, check, may
+from bot.server.api.auth import Principal, accounts_with, audit_actor, check, conversation_target, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
@@ -43,12 +42,6 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
         services.clock.now(),
     )
     return await visible_conversation(services, by, found)
-
-
-def conversation_target(by: Principal, of: ConversationView) -> Target:
-    """Return a conversation in the permission policy's format."""
-    scope = owner_scope(of.key.account, of.platform, of.owner)
-    return Target(scope, own=by.owns_conversation(of))
 
 
 def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool:

@@ -12,15 +12,15 @@ from pydantic import AliasPath, Field
 from agent.shared.text import shorten, to_one_line
 from bot.access import Permission, Role, Target
 from bot.account_state import Live
-from bot.domain import ChatKind, InboundMessage, ProgressState
+from bot.domain import ChatKind, ProgressState
 from bot.errors import RuntimeProblem
 from bot.server.api import local_chats
+from bot.server.api.approvals import may_decide, present_approval
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
 from bot.server.api.dependencies import Ahead, ApiServices, Services, day_start
 from bot.server.api.display_names import explain_state, name_chat, name_place, texts_of
 from bot.server.api.health import check_readiness
-from bot.server.api.schemas import ApiModel, PendingPairing, UsageTotals
-from bot.server.api.turns import click_sender
+from bot.server.api.schemas import ApiModel, ApprovalRequest, PendingPairing, UsageTotals
 from bot.store.connection import Connection
 from bot.store.conversations import ConversationView
 from bot.store.open_work import OpenApproval, Reach, count_failed, list_open_approvals
@@ -55,8 +55,8 @@ class ServiceProblem(ApiModel):
     remedy: ProblemRemedy
 
 
-class ApprovalInfo(ApiModel):
-    """An open approval that the caller may decide, by `POST /api/turns/{turn}/parts/{part}/choice`."""
+class ApprovalInfo(ApprovalRequest):
+    """An open approval, decided by `POST /api/turns/{turn}/parts/{part}/choice` with one of the `choices`."""
 
     conversation: int
     turn: int
@@ -64,7 +64,6 @@ class ApprovalInfo(ApiModel):
     title: str
     place: str
     asker: str
-    text: str
     choices: list[str]
     at: float
 
@@ -108,7 +107,7 @@ class NextRun(ApiModel):
 
 
 class OverviewCounts(ApiModel):
-    """Numbers for the navigation; `failed` are turns of the last 24 h."""
+    """Numbers for the navigation; `failed` are turns of the last 24 h, `approvals` are for the caller."""
 
     approvals: int
     running: int
@@ -148,7 +147,7 @@ async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview
         return approvals, running, list_pairing_requests(connection, now), failed, added
 
     asked, works, requests, failed, added = await services.db.transact(collect)
-    asked = [one for one in asked if _may_decide(services, by, one)]
+    asked = [one for one in asked if by.owns_conversation(one.of) or may_decide(services, by, one)]
     works = [one for one in works if one.kind is TurnKind.CHAT and not one.left]
     known = await local_chats.find_all_visible(services, by, {one.conversation for one in works})
     works = [one for one in works if one.conversation in known]
@@ -156,17 +155,18 @@ async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview
     shown = [*(one.of for one in asked), *(known[one.conversation] for one in works)]
     if not all(map(by.owns_conversation, shown)):
         await record_read(services, by, "overview", " ".join(sorted(reach.accounts or ())))
+    approvals = [await _present_approval(services, by, one) for one in asked]
     incidents, runs = added.get("incidents", []), added.get("schedules", [])
     return Overview(
         problems=await _list_problems(services, by),
-        approvals=[_present_approval(services, by, one) for one in asked],
+        approvals=approvals,
         running=[_present_work(services, by, known[one.conversation], one) for one in works],
         requests=requests,
         incidents=incidents,
         schedules=[_present_run(services, by, NextRun.model_validate(one)) for one in runs],
         spend=added.get("spend", NO_USAGE),
         counts=OverviewCounts(
-            approvals=len(asked),
+            approvals=sum(one.may_decide for one in approvals),
             running=len(works),
             failed=failed,
             requests=len(requests),
@@ -175,29 +175,17 @@ async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview
     )
 
 
-def _may_decide(services: ApiServices, by: Principal, one: OpenApproval) -> bool:
-    """Return whether the caller may decide an approval by its buttons, as a click would be judged."""
-    of, account = one.of, services.core.account(one.of.key.account)
-    target = local_chats.conversation_target(by, of)
-    if not by.owns_conversation(of) and not may(services, by, Permission.DECIDE, target):
-        return False
-    origin = of.origin(click_sender(by, of), one.approval.topic)
-    click = InboundMessage("", origin, "", 0.0, clicked=True)
-    is_admin = account.may(origin, Permission.DECIDE)
-    return one.approval.may_decide(click, is_admin=is_admin, rules=account.approvals_for(origin))
-
-
-def _present_approval(services: ApiServices, by: Principal, one: OpenApproval) -> ApprovalInfo:
-    askers = one.approval.askers
+async def _present_approval(services: ApiServices, by: Principal, one: OpenApproval) -> ApprovalInfo:
+    shown, askers = await present_approval(services, by, one), one.approval.askers
     return ApprovalInfo(
+        **{**dict(shown), "request": shown.request[:MAX_TEXT]},
         conversation=one.of.id,
         turn=one.turn,
         part=one.part,
         title=one.of.title,
         place=name_place(services, by, one.of),
         asker=askers[0].name if askers else "",
-        text=one.text[:MAX_TEXT],
-        choices=list(one.choices),
+        choices=[choice for choice in one.choices if may_decide(services, by, one, choice)],
         at=one.at,
     )
 

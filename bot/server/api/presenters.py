@@ -1,8 +1,8 @@
-"""Convert the store's views to API schemas: Markdown as HTML, replies in progress with their current text."""
+"""Convert the store's views to API schemas, replies in progress with their current text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -10,10 +10,13 @@ from bot.domain import Part, PartKind, PartState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import schemas
+from bot.server.api.approvals import may_decide, present_approval
 from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.display_names import name_place
+from bot.server.api.service_texts import split_failure, split_request
 from bot.store.conversations import ConversationView
+from bot.store.open_work import OpenApproval, list_open_approvals
 from bot.store.read_models import TurnView
 from bot.store.turn_marks import TurnMarks, load_marks
 from bot.turn import TurnState
@@ -80,7 +83,13 @@ async def present_turns(
     own = {view.conversation for view in views if by.owns_conversation(known[view.conversation])}
     writable = [one for one in sorted(own) if local_adapter(services, known[one].key.account) is not None]
     marks = await services.db.transact(load_marks, by.person, [view.id for view in views], writable)
-    return [await _present_turn(services, by, known[view.conversation], view, marks) for view in views]
+    asking = {view.id for view in views if view.asks and any(is_open(view, part) for part in view.parts)}
+    opened = await services.db.transact(list_open_approvals, turns=asking) if asking else []
+    asked = {one.turn: one for one in opened}
+    return [
+        await _present_turn(services, by, known[view.conversation], view, marks, asked.get(view.id))
+        for view in views
+    ]
 
 
 async def present_turn(
@@ -92,7 +101,12 @@ async def present_turn(
 
 
 async def _present_turn(
-    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, marks: TurnMarks
+    services: ApiServices,
+    by: Principal,
+    of: ConversationView,
+    view: TurnView,
+    marks: TurnMarks,
+    asked: OpenApproval | None,
 ) -> schemas.TurnInfo:
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
@@ -102,6 +116,14 @@ async def _present_turn(
     parts = {part.index: part for part in view.parts if part.content}
     for index, frame in growing.items():
         parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)
+    last = max((index for index, part in parts.items() if part.kind is PartKind.TEXT), default=-1)
+    failure = split_failure(parts[last].content) if view.error and last >= 0 else None
+    own = {last: failure.own} if failure else {asked.part: split_request(asked.text).own} if asked else {}
+
+    def may_choose(choice: str) -> bool:
+        # Only who was asked may answer a question, or press a button of their command.
+        return may_decide(services, by, asked, choice) if asked else by.owns_conversation(of)
+
     return schemas.TurnInfo(
         id=view.id,
         conversation=of.id,
@@ -116,11 +138,13 @@ async def _present_turn(
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=view.messages,
-        parts=[present_part(view, parts[index]) for index in sorted(parts)],
+        parts=[present_part(view, parts[index], may_choose, own.get(index)) for index in sorted(parts)],
         steps=view.steps or (live if turn == view.id else ()),
         usage=view.spent,
         model=view.model,
         asks=view.asks,
+        approval=await present_approval(services, by, asked) if asked else None,
+        failure=failure.said if failure else "",
         account=of.key.account,
         platform=of.platform,
         place=name_place(services, by, of),
@@ -151,31 +175,26 @@ def is_growing(view: TurnView) -> bool:
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
-    """Return a turn's part in the API format. A growing text has no HTML."""
-    if of.kind is PartKind.DOCUMENT:
-        return _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
-    thread = quote(view.thread_id, safe="")
-    choices = of.choices if is_open(view, of) else ()
-    url = f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}"
-    return _build_part(of, url, choices)
-
-
-def is_open(view: TurnView, of: Part) -> bool:
-    """Return whether a part's question is open, or the part is a command's answer with its buttons."""
-    return (view.asks or bool(of.commands)) and of.state is PartState.FINAL
-
-
-def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.PartInfo:
-    is_file = of.kind is not PartKind.TEXT
+def present_part(
+    view: TurnView, of: Part, may_choose: Callable[[str], bool], own: str | None = None
+) -> schemas.PartInfo:
+    """Return a turn's part in the API format, with the choices that the caller `may_choose`."""
+    is_file, thread = of.kind is not PartKind.TEXT, quote(view.thread_id, safe="")
+    url = f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}" if is_file else ""
     return schemas.PartInfo(
         index=of.index,
         kind=of.kind,
         state=of.state,
         text="" if is_file else of.content,
+        own=own,
         filename=of.filename,
-        url=url if is_file else "",
+        url=f"/api/turns/{view.id}/documents/{of.index}" if of.kind is PartKind.DOCUMENT else url,
         image=is_file and of.filename.lower().endswith(IMAGES),
         repeated=of.repeated,
-        choices=list(choices),
+        choices=list(filter(may_choose, of.choices)) if is_open(view, of) else [],
     )
+
+
+def is_open(view: TurnView, of: Part) -> bool:
+    """Return whether a part's question is open, or the part is a command's answer with its buttons."""
+    return (view.asks or bool(of.commands)) and of.state is PartState.FINAL

@@ -127,12 +127,15 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of a reply: Markdown text, or a file with its URL. `choices` are buttons of an open question."""
+    """A part of a reply: Markdown text, or a file with its URL. `own` are the agent's words if the turn's
+    `approval` or `failure` describes the rest, else null. `choices` are what the caller may press.
+    """
 
     index: int
     kind: PartKind
     state: PartState
     text: str
+    own: str | None
     filename: str
     url: str
     image: bool
@@ -215,12 +218,26 @@ class TurnRemedy(ApiModel):
     reason: str
 
 
+class ApprovalRequest(ApiModel):
+    """An open approval of a call of `tool`, which `request` describes as Markdown. `waits_for` names in a
+    sentence who may decide until `expires_at`; `rejection` is the choice that rejects ("" if unknown).
+    """
+
+    tool: str
+    request: str
+    may_decide: bool
+    rejection: str
+    waits_for: str
+    expires_at: float
+
+
 class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-    question or approval is open. `place` is the name of the chat. `rating` is the caller's (1: good, -1: bad,
-    0: none). `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
+    question or approval is open, and `approval` describes the latter. `place` is the name of the chat.
+    `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply says about a failure
+    (Markdown); `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
     if the caller may replace the turn's message; only the newest such turn counts.
     """
 
@@ -242,6 +259,8 @@ class TurnInfo(ApiModel):
     usage: Tokens | None
     model: str
     asks: bool
+    approval: ApprovalRequest | None
+    failure: str
     account: str
     platform: str
     place: str

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role, Target
 from bot.dispatch.reply.sender import document_type
-from bot.domain import InboundMessage, Part, PartKind, Sender
+from bot.domain import InboundMessage, Part, PartKind
 from bot.server.api import local_chats, presenters, schemas
+from bot.server.api.approvals import click_sender
 from bot.server.api.auth import (
     HOUR,
     NOT_YOURS,
@@ -19,6 +20,7 @@ from bot.server.api.auth import (
     Principal,
     accounts_with,
     check,
+    conversation_target,
     may,
     open_to,
     record_conversation_read,
@@ -94,7 +96,7 @@ async def _may_decide(services: ApiServices, by: Principal, of: ConversationView
     """
     if by.owns_conversation(of):
         return
-    check(services, by, Permission.DECIDE, local_chats.conversation_target(by, of))
+    check(services, by, Permission.DECIDE, conversation_target(by, of))
     lane = await services.db.transact(load_lane, of.id)
     if lane.asked_by != view.id:
         raise HTTPException(403, local_chats.NOT_THEIRS)
@@ -123,18 +125,6 @@ async def _submit_click(
     origin = of.origin(click_sender(by, of), question.turn.address.topic, part.platform_id)
     click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
     return (await inbox.accept([click])).get(event_id)
-
-
-def click_sender(by: Principal, of: ConversationView) -> Sender:
-    """Return the caller as a sender on that account.
-
-    The name is never empty, because a message in a group carries its author's name.
-    """
-    known = by.sender
-    name = known.name or known.id.rpartition(":")[2]
-    if known.account == of.key.account:
-        return replace(known, id=known.id.partition(":")[2], name=name, account="")
-    return replace(by.sender_on(of.platform), name=name)
 
 
 def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:

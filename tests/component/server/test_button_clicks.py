@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from agent.shared.envelope import MessageEnvelope, parse_envelopes
+from bot.app.features import load_features
+from bot.server.api.service_texts import split_failure, split_request
+from bot.texts import texts_for
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.contract.store.inbound_messages import ANN, BEN
 from tests.harness.waiters import answers, until
@@ -22,11 +26,13 @@ FOUR_EYES = "Only an admin other than the person who asked for this can decide."
 
 
 async def asked(client: httpx.AsyncClient, text: str = "clean up") -> dict[str, Any]:
-    """Ask for something that has to be answered first; the turn that asks back, with its buttons."""
+    """Ask for something that has to be answered first; the turn that asks back, with its buttons for whoever
+    may press them.
+    """
     conversation = (await client.post("/api/conversations", json={})).json()["id"]
     path = f"/api/conversations/{conversation}/messages"
     turn = (await client.post(path, json={"text": text})).json()["turn"]
-    return await seen(client, turn, lambda found: bool(offered(found)))
+    return await seen(client, turn, lambda found: bool(found["approval"] or offered(found)))
 
 
 async def seen(
@@ -164,7 +170,10 @@ async def test_words_at_the_terminal_stay(tmp_path: Path) -> None:
 async def test_always_is_for_admins_to_say(tmp_path: Path) -> None:
     async with world(tmp_path, graph="approving", extra=CHATS) as service, signed_in(service) as ann:
         turn = await asked(ann)
-        _, here, always, _ = offered(turn)
+        approve, here, reject = offered(turn)
+        assert (approve, reject) == ("approve", "reject")
+        of_owner = (await service.http.get(f"/api/turns/{turn['id']}")).json()
+        _, _, always, _ = offered(of_owner)
         refused = await press(ann, turn, always)
         assert refused.status_code == 403
         assert refused.json()["detail"].startswith(FOREIGN)
@@ -237,9 +246,13 @@ async def test_where_others_decide_an_admin_does_not_decide_about_their_own_work
         signed_in(service, BEN, "admin") as ben,
     ):
         turn = await asked(ann)
+        assert (offered(turn), turn["approval"]["may_decide"]) == ([], False)
+        assert turn["approval"]["waits_for"] == "Waits for an admin other than you."
         refused = await press(ann, turn, "approve")
         assert (refused.status_code, refused.json()["detail"]) == (403, FOUR_EYES)
-        assert offered(await seen(ann, turn["id"], bool)) == offered(turn)
+        of_ben = (await ben.get(f"/api/turns/{turn['id']}")).json()
+        assert (offered(of_ben)[0], of_ben["approval"]["may_decide"]) == ("approve", True)
+        assert of_ben["approval"]["waits_for"] == "Waits for an admin other than Ann."
         assert await decided(ben, await press(ben, turn, "approve")) == "Decided: approve."
         assert await deeds(service) == [("telegram:8", "approve")]
 
@@ -277,7 +290,61 @@ async def test_who_cannot_see_a_question_cannot_answer_it(tmp_path: Path) -> Non
         turn = await asked(ann, "a colour")
         assert (await press(ben, turn, "red")).status_code == 404
         # Nor is somebody's own matter for the owner to answer.
+        shown = (await service.http.get(f"/api/turns/{turn['id']}")).json()
+        assert (shown["asks"], shown["approval"], offered(shown)) == (True, None, [])
         foreign = await press(service.http, turn, "red")
         assert foreign.status_code == 403
         assert "someone else" in foreign.json()["detail"]
         assert await decided(ann, await press(ann, turn, "red")) == "You chose red."
+
+
+async def test_an_open_approval_is_described(tmp_path: Path) -> None:
+    async with world(tmp_path, graph="approving") as service:
+        turn = await asked(service.http)
+        shown, [part] = turn["approval"], turn["parts"]
+        assert shown.pop("expires_at") == pytest.approx(turn["finished_at"] + 24 * 3600, abs=5)
+        assert shown == {
+            "tool": "delete",
+            "request": "```\npath: clean up\n```\n\nMay it?",
+            "may_decide": True,
+            "rejection": "reject",
+            "waits_for": "Waits for you or an admin.",
+        }
+        assert (part["own"], part["text"].endswith("expires in 24 hours.")) == ("", True)
+        zh = await service.http.get(f"/api/turns/{turn['id']}", headers={"accept-language": "zh"})
+        assert zh.json()["approval"]["waits_for"] == "等待审批，以下任意一人可以处理：你、管理员。"
+        await decided(service.http, await press(service.http, turn, "reject"))
+        after = (await service.http.get(f"/api/turns/{turn['id']}")).json()
+        assert (after["approval"], after["parts"][0]["own"]) == (None, None)
+
+
+LISTED = """profiles:
+- {person: "telegram:7", approvers: ["telegram:8", "telegram:usergroup:S0SRE", members]}
+"""
+
+
+async def test_the_approvers_of_a_profile_are_named(tmp_path: Path) -> None:
+    async with (
+        world(tmp_path, graph="approving", extra=CHATS + LISTED) as service,
+        signed_in(service) as ann,
+        signed_in(service, BEN),
+    ):
+        turn = await asked(ann)
+        named = "Waits for Ben or somebody in the list of approvers or anyone with access."
+        assert turn["approval"]["waits_for"] == named
+
+
+@pytest.mark.parametrize("locale", ["en", "zh"])
+@pytest.mark.parametrize("own", ["", "Let me look.\n\n🔐 **Approval needed:** `ls`\n\n🔐 **待审批：** `ls`"])
+def test_the_text_of_the_service_is_told_from_the_agents(locale: str, own: str) -> None:
+    load_features()
+    texts, before = texts_for(locale), f"{own}\n\n" if own else ""
+    code = texts("approval_code", number=12, hours=24)
+    request = f"{texts('approval_title', tool='`bash`')}\n\n```\nls\n```\n\n{code}"
+    assert split_request(before + request) == (own, "```\nls\n```", "bash")
+    # A long request may continue in another message, and a platform may have its own form of commands.
+    rest = f"ls -l\n```\n\n{code}".replace("`/approve", "`/roe approve")
+    assert split_request(rest) == ("", "ls -l\n```", "")
+    failed = texts("failed", message="The model is away.\n\nIt will be back.")
+    assert split_failure(before + failed) == (own, "The model is away.\n\nIt will be back.", "")
+    assert split_failure("⚠️ This is an answer.") is None

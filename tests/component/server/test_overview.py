@@ -66,7 +66,9 @@ async def test_each_role_sees_its_own_work(tmp_path: Path) -> None:
         [approval] = found["approvals"]
         assert {**approval, "conversation": 0, "title": ""} == {
             **{"conversation": 0, "turn": mine, "part": 0, "title": "", "place": "Ann", "asker": "Ann"},
-            **{"text": "May I send it?", "choices": ["Approve", "Reject"], "at": 5.0},
+            **{"tool": "", "request": "May I send it?", "choices": ["Approve", "Reject"], "at": 5.0},
+            **{"may_decide": True, "rejection": "Reject", "waits_for": "Waits for you or an admin."},
+            "expires_at": 5.0 + 24 * 3600,
         }
         assert [(one["turn"], one["excerpt"], one["asker"]) for one in found["running"]] == [
             (works, "compute", "Ann")
@@ -106,10 +108,15 @@ async def test_approvals_are_those_that_the_caller_may_decide(tmp_path: Path) ->
     rules = f"{CHATS}approvals: {{by: others}}\n"
     async with world(tmp_path, extra=rules) as service, signed_in(service, ANN) as ann:
         turn = await asks(service, "pay", chat="7")
-        assert (await overview(ann))["approvals"] == []
+        found = await overview(ann)
+        [approval] = found["approvals"]
+        assert (approval["may_decide"], approval["choices"], found["counts"]["approvals"]) == (False, [], 0)
+        assert approval["waits_for"] == "Waits for an admin other than you."
         await give(service, "telegram:8", "admin")
         async with signed_in(service, BEN, role="") as ben:
-            assert [one["turn"] for one in (await overview(ben))["approvals"]] == [turn]
+            [approval] = (await overview(ben))["approvals"]
+            assert (approval["turn"], approval["may_decide"]) == (turn, True)
+            assert approval["waits_for"] == "Waits for an admin other than Ann."
 
 
 async def test_problems_have_remedies(tmp_path: Path) -> None:

@@ -177,7 +177,17 @@ async def test_a_failure_is_told_and_marked(tmp_path: Path) -> None:
         posted = await service.say(conversation, "hello")
         failed = await service.turn(posted["turn"])
         assert failed["state"] == "failed"
-        assert "/retry" in failed["parts"][0]["text"]
+        [part] = failed["parts"]
+        assert part["text"] == f"⚠️ {failed['failure']}\n\nSend `/retry` to try again."
+        assert (part["own"], failed["error"], failed["remedy"]["kind"]) == ("", "RuntimeError", "retry")
+
+
+async def test_the_beginning_of_an_answer_that_failed_is_told_from_the_failure(tmp_path: Path) -> None:
+    async with world(tmp_path, graph="failing") as service:
+        failed = await service.turn((await service.say(await service.open(), "hello"))["turn"])
+        [part] = failed["parts"]
+        assert part["own"]
+        assert part["text"].startswith(f"{part['own']}\n\n⚠️ {failed['failure']}\n\n")
 
 
 async def test_a_file_goes_in_and_one_comes_out(tmp_path: Path) -> None:

@@ -126,9 +126,21 @@ export interface components {
         };
         /**
          * ApprovalInfo
-         * @description An open approval that the caller may decide, by `POST /api/turns/{turn}/parts/{part}/choice`.
+         * @description An open approval, decided by `POST /api/turns/{turn}/parts/{part}/choice` with one of the `choices`.
          */
         ApprovalInfo: {
+            /** Tool */
+            tool: string;
+            /** Request */
+            request: string;
+            /** May Decide */
+            may_decide: boolean;
+            /** Rejection */
+            rejection: string;
+            /** Waits For */
+            waits_for: string;
+            /** Expires At */
+            expires_at: number;
             /** Conversation */
             conversation: number;
             /** Turn */
@@ -141,12 +153,29 @@ export interface components {
             place: string;
             /** Asker */
             asker: string;
-            /** Text */
-            text: string;
             /** Choices */
             choices: string[];
             /** At */
             at: number;
+        };
+        /**
+         * ApprovalRequest
+         * @description An open approval of a call of `tool`, which `request` describes as Markdown. `waits_for` names in a
+         *     sentence who may decide until `expires_at`; `rejection` is the choice that rejects ("" if unknown).
+         */
+        ApprovalRequest: {
+            /** Tool */
+            tool: string;
+            /** Request */
+            request: string;
+            /** May Decide */
+            may_decide: boolean;
+            /** Rejection */
+            rejection: string;
+            /** Waits For */
+            waits_for: string;
+            /** Expires At */
+            expires_at: number;
         };
         /**
          * AttachmentKind
@@ -1090,7 +1119,7 @@ export interface components {
         };
         /**
          * OverviewCounts
-         * @description Numbers for the navigation; `failed` are turns of the last 24 h.
+         * @description Numbers for the navigation; `failed` are turns of the last 24 h, `approvals` are for the caller.
          */
         OverviewCounts: {
             /** Approvals */
@@ -1135,7 +1164,8 @@ export interface components {
         };
         /**
          * PartInfo
-         * @description A part of a reply: Markdown text, or a file with its URL. `choices` are buttons of an open question.
+         * @description A part of a reply: Markdown text, or a file with its URL. `own` are the agent's words if the turn's
+         *     `approval` or `failure` describes the rest, else null. `choices` are what the caller may press.
          */
         PartInfo: {
             /** Index */
@@ -1144,6 +1174,8 @@ export interface components {
             state: components["schemas"]["PartState"];
             /** Text */
             text: string;
+            /** Own */
+            own: string | null;
             /** Filename */
             filename: string;
             /** Url */
@@ -1907,8 +1939,9 @@ export interface components {
          * @description A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
          *     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
          *     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-         *     question or approval is open. `place` is the name of the chat. `rating` is the caller's (1: good, -1: bad,
-         *     0: none). `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
+         *     question or approval is open, and `approval` describes the latter. `place` is the name of the chat.
+         *     `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply says about a failure
+         *     (Markdown); `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
          *     if the caller may replace the turn's message; only the newest such turn counts.
          */
         TurnInfo: {
@@ -1945,6 +1978,9 @@ export interface components {
             model: string;
             /** Asks */
             asks: boolean;
+            approval: components["schemas"]["ApprovalRequest"] | null;
+            /** Failure */
+            failure: string;
             /** Account */
             account: string;
             /** Platform */
@@ -2142,6 +2178,7 @@ export type AddEventSource = components['schemas']['AddEventSource'];
 export type AnswerRating = components['schemas']['AnswerRating'];
 export type Applied = components['schemas']['Applied'];
 export type ApprovalInfo = components['schemas']['ApprovalInfo'];
+export type ApprovalRequest = components['schemas']['ApprovalRequest'];
 export type AttachmentKind = components['schemas']['AttachmentKind'];
 export type Audit = components['schemas']['Audit'];
 export type AuditEntryInfo = components['schemas']['AuditEntryInfo'];

@@ -4,20 +4,19 @@ import { html, nothing } from "../vendor/lit.js";
 import { isAdmin } from "../app/session.js";
 import { t } from "../texts/texts.js";
 import { icon } from "../ui/icon.js";
-import { remedyOf, WARNING } from "../ui/remedy.js";
+import { remedyOf } from "../ui/remedy.js";
+import { textView } from "./part.js";
 
 /**
- * The template of a failed answer with its remedies.
+ * The template of a failure with its remedies.
  * @param {any} turn
- * @param {unknown} answer the template of its parts, which may be the beginning of an answer
  * @param {(() => void) | null} retry null if the turn can't be retried
  */
-export function failureView(turn, answer, retry) {
-  const isOnlyFailure = turn.parts.length === 1 && WARNING.test(turn.parts[0].text);
+export function failureView(turn, retry) {
   const { link, note } = remedyOf(turn);
-  return html`${isOnlyFailure ? nothing : answer}<div class="failure" role="group" aria-label=${t("chat.failed")}>
+  return html`<div class="failure" role="group" aria-label=${t("chat.failed")}>
     <p class="row fail-head">${icon("circle-alert")}<strong>${t("chat.failed")}</strong></p>
-    ${isOnlyFailure ? answer : nothing}
+    ${turn.failure ? textView(turn.failure) : nothing}
     ${note}
     <div class="row">
       ${link}

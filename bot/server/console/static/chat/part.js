@@ -39,9 +39,12 @@ class TextPart extends HTMLElement {
 
 customElements.define("roe-text", TextPart);
 
+/** The template of a text. */
+export const textView = (text, growing = false) => html`<roe-text class="part" .state=${{ text, growing }}></roe-text>`;
+
 /** The template of a part; its element stays while the part grows. `text` is what is shown of its text. */
-export function partView(part, growing, text = part.text) {
-  if (part.kind === "text") return html`<roe-text class="part" .state=${{ text, growing }}></roe-text>`;
+export function partView(part, growing = false, text = part.text) {
+  if (part.kind === "text") return textView(text, growing);
   return html`<div class="part">${part.image ? picture(part) : download(part)}</div>`;
 }
 

@@ -4,35 +4,19 @@ import { html } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
 import { icon } from "../ui/icon.js";
 
-// Texts of the service for a request of approval begin with this sign, in every language.
-const APPROVAL = "🔐";
-const DANGER = new Set(["reject", "拒绝"]);
-
-/** Return whether a part asks for approval of a tool call. */
-export const isApproval = (part) => part.kind === "text" && part.text.startsWith(APPROVAL);
-
 /**
- * What is shown of a request: its title is that of the card, and buttons take the place of the commands in its last
- * paragraph, which also says for how many hours it stays open (0 if it does not say so).
- */
-export function readApproval(text) {
-  const [, request, typed = ""] = /^([\s\S]*?)(?:\n\n([^\n]*`\/reject \d+`[^\n]*))?$/.exec(text) || [, text];
-  return { text: request.replace(/^🔐\s*(?:\*\*[^*]*\*\*\s*)?/u, ""), hours: Number(/`\D*(\d+)[^`]*$/.exec(typed)?.[1] || 0) };
-}
-
-/**
- * The buttons of an open question.
+ * The buttons of an open question, or of an approval.
  * @param {any} part
+ * @param {any} approval null for a question
  * @param {boolean} waits while an answer is on its way
  * @param {(choice: string) => void} choose
  */
-export function choicesView(part, waits, choose) {
-  const approval = isApproval(part);
+export function choicesView(part, approval, waits, choose) {
   return html`<div class="choices" role="group" aria-label=${t("chat.choices")}>
     ${part.choices.map((choice, place) => {
-      const kind = !approval ? "" : place === 0 ? "primary" : DANGER.has(choice) ? "danger" : "";
+      const kind = !approval ? "" : choice === approval.rejection ? "danger" : place === 0 ? "primary" : "";
       return html`<button class="button choice ${kind}" type="button" aria-disabled=${waits} data-choice=${choice}
-        @click=${() => !waits && choose(choice)}>${approval && place === 0 ? icon("check") : kind === "danger" ? icon("x") : ""}${choice}</button>`;
+        @click=${() => !waits && choose(choice)}>${kind ? icon(kind === "danger" ? "x" : "check") : ""}${choice}</button>`;
     })}
   </div>`;
 }

@@ -2,18 +2,17 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
+import { approvalNote, approvalTitle, ownWords } from "../ui/approval.js";
 import { copyText } from "../ui/dialog.js";
 import { Element } from "../ui/element.js";
-import { dateTime } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { explain } from "../ui/page.js";
 import { isOpen } from "./conversation.js";
 import { showDetails } from "./details.js";
-import { readFailure } from "../ui/remedy.js";
 import { failureView } from "./failure.js";
 import { messageView } from "./message.js";
-import { partView } from "./part.js";
-import { choicesView, isApproval, readApproval } from "./question.js";
+import { partView, textView } from "./part.js";
+import { choicesView } from "./question.js";
 import { stepsView } from "./steps.js";
 
 /** The steps that the service adds to a growing text: they are shown above it. */
@@ -153,28 +152,29 @@ class Turn extends Element {
   }
 
   answer() {
-    const { parts, state, asks, finished_at, created_at } = this.turn;
-    const questions = parts.filter((part) => part.choices.length);
-    const request = asks && parts.find(isApproval);
-    const { hours = 0 } = request ? readApproval(request.text) : {};
-    const content = html`
-      <div class="answer ${this.growing ? "growing" : ""}" aria-busy=${isOpen(this.turn)} ?hidden=${!parts.length}>
-        ${repeat(parts, (part) => part.index, (part) => partView(part, this.growing, this.shownText(part)))}
-      </div>
-      ${questions.map((part) => choicesView(part, this.busy, (choice) => this.act(() => this.talk.answer(this.turn, part, choice))))}
-      ${hours ? html`<p class="small quiet">${t("chat.openUntil", { time: dateTime((finished_at || created_at) + hours * 3600) })}</p>` : nothing}`;
+    const { parts, state, asks, approval } = this.turn;
+    // The file with a long request belongs to the card below.
+    const attached = approval ? parts.filter(({ kind }) => kind === "document") : [];
+    const said = parts.filter((part) => !attached.includes(part) && (part.kind !== "text" || this.shownText(part)));
+    const content = html`<div class="answer ${this.growing ? "growing" : ""}" aria-busy=${isOpen(this.turn)} ?hidden=${!said.length}>
+        ${repeat(said, (part) => part.index, (part) => partView(part, this.growing, this.shownText(part)))}
+      </div>`;
     const retry = () => this.act(() => this.talk.regenerate(this.turn));
-    if (state === "failed") return html`${stepsView(this.turn)}${failureView(this.turn, content, this.canRepeat ? retry : null)}`;
-    const card = request ? "approval" : asks && questions.length ? "question" : "";
+    if (state === "failed") return html`${stepsView(this.turn)}${content}${failureView(this.turn, this.canRepeat ? retry : null)}`;
+    const questions = parts.filter((part) => part.choices.length);
+    const buttons = questions.map((part) => choicesView(part, approval, this.busy, (choice) => this.act(() => this.talk.answer(this.turn, part, choice))));
+    const card = (kind, glyph, title, shown) => html`<div class="asks ${kind}"><p class="row asks-head">${icon(glyph)}<strong class="words">${title}</strong></p>${shown}</div>`;
+    if (approval) {
+      const request = html`${textView(approval.request)}${attached.map((part) => partView(part))}${buttons}${approvalNote(approval)}`;
+      return html`${stepsView(this.turn)}${content}${card("approval", "shield", approvalTitle(approval), request)}`;
+    }
     return html`${stepsView(this.turn)}
-      ${card ? html`<div class="asks ${card}"><p class="row asks-head">${icon(request ? "shield" : "circle-help")}<strong>${t(`chat.${card}`)}</strong></p>${content}</div>` : content}
+      ${asks && questions.length ? card("question", "circle-help", t("chat.question"), html`${content}${buttons}`) : html`${content}${buttons}`}
       ${state === "running" && !this.growing ? html`<p class="typing"><span class="sr">${t("chat.working")}</span><i></i><i></i><i></i></p>` : nothing}`;
   }
 
   shownText(part) {
-    if (isApproval(part)) return this.turn.asks ? readApproval(part.text).text : part.text.replace(/^🔐\s*/u, "");
-    if (this.turn.state === "running" && this.turn.steps.length) return part.text.replace(CHECKLIST, "");
-    return this.turn.state === "failed" ? readFailure(part.text) : part.text;
+    return this.turn.state === "running" && this.turn.steps.length ? part.text.replace(CHECKLIST, "") : ownWords(part);
   }
 
   get canRepeat() {

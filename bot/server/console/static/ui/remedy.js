@@ -17,13 +17,6 @@ const PAGES = {
   new: { link: chatAddress(null), text: "app.newChat", glyph: "square-pen", may: true },
 };
 
-// Texts of the service for a failure begin with this sign, in every language.
-export const WARNING = /^⚠\ufe0f?\s*/;
-const TYPED_RETRY = /\n\n[^\n]*`\/retry`[^\n]*$/;
-
-/** What is shown of a failure: its sign is an icon here, and a button takes the place of the command. */
-export const readFailure = (text) => (WARNING.test(text) ? text.replace(WARNING, "").replace(TYPED_RETRY, "") : text);
-
 /**
  * The link to the page that solves a failure; `note` says who can, if the reader may not, and is nothing otherwise.
  * @param {any} turn

@@ -14,6 +14,9 @@ export const texts = sideBySide({
   "remedy.account": ["Open accounts", "查看账号"],
   "remedy.limit": ["Show usage", "查看用量"],
   "remedy.askAdmin": ["Ask an admin to fix this in the settings.", "管理员可以在设置中解决此问题。"],
+  "approval.title": ["Approval needed", "需要审批"],
+  "approval.tool": ["Approval needed: ", "需要审批："],
+  "approval.expires": ["{who} Expires {time}.", "{who}有效期至 {time}。"],
   "list.actions": ["Actions", "操作"],
 });
 

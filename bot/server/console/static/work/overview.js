@@ -3,13 +3,14 @@
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { get } from "../api/client.js";
 import { t } from "../texts/texts.js";
+import { approvalNote } from "../ui/approval.js";
 import { excerpt, initials, moment, money, number, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { named } from "../ui/names.js";
 import { Page } from "../ui/page.js";
-import "../ui/markdown.js";
 import { requestList } from "../people/requests.js";
 import { choiceButtons, stopRun } from "./states.js";
+import { requestView } from "./transcript.js";
 import "./texts.js";
 
 const POLL = 5000;
@@ -48,16 +49,16 @@ class Overview extends Page {
     const refresh = () => this.refresh();
     const { problems, running, requests, incidents, schedules, spend, counts } = found;
     const approvals = this.withDecided(found.approvals);
-    const calm = !problems.length && !approvals.length && !requests.length && !incidents.length;
+    const calm = !problems.length && !counts.approvals && !this.decided.size && !requests.length && !incidents.length;
     return html`
       ${this.figures(counts, spend)}
       ${calm ? html`<p class="calm">${icon("circle-check")}${t("over.calm")}</p>` : nothing}
       ${this.block("problems", problems, (one) => html`<li class="thing"><span class="state-dot ${one.severity}" aria-hidden="true"></span><div class="grow words">${one.text}</div>
           <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
       ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)} · ${moment(one.at)}`)}
-          <div class="request-text"><roe-markdown .source=${one.text}></roe-markdown></div>${this.decided.has(keyOf(one))
+          ${requestView(one)}${this.decided.has(keyOf(one))
             ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: this.decided.get(keyOf(one)).choice })}</p>`
-            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice))}</div>
+            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice))}${approvalNote(one)}</div>
           <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
       ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
       ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>

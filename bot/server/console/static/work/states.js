@@ -17,7 +17,7 @@ export const isOpen = (turn) => turn.state in OPEN;
 
 /** The state as `[key of its text, kind of its badge]`. */
 export function stateOf(turn) {
-  if (turn.asks) return ["waiting", "warn"];
+  if (turn.asks) return [turn.approval ? "waiting" : "question", "warn"];
   if (turn.parts.some(({ state }) => state === "undelivered")) return ["undelivered", "bad"];
   if (turn.replaced && turn.state === "done") return ["replaced", ""];
   return OPEN[turn.state] || ENDED[turn.state];

@@ -7,6 +7,7 @@ export const texts = sideBySide({
   "turn.running": ["Running", "运行中"],
   "turn.delivering": ["Delivering", "发送中"],
   "turn.waiting": ["Needs approval", "待审批"],
+  "turn.question": ["Asks a question", "待回答"],
   "turn.failed": ["Failed", "失败"],
   "turn.expired": ["Expired", "已过期"],
   "turn.cancelled": ["Stopped", "已停止"],

@@ -2,7 +2,8 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
-import { duration, initials, time } from "../ui/format.js";
+import { approvalNote, approvalTitle, ownWords } from "../ui/approval.js";
+import { duration, initials, marked, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { choiceButtons, cost, stateBadge, tokens } from "./states.js";
 import "../ui/markdown.js";
@@ -21,11 +22,16 @@ function message(one) {
     ${(one.quotations || []).map(quoted)}${one.files.map(({ filename }) => html`<p class="small quiet words">${icon("paperclip")} ${filename}</p>`)}</div>`;
 }
 
+/** What an approval is asked for. */
+export const requestView = (approval) => html`<div class="request-text"><p><strong>${approvalTitle(approval)}</strong></p><roe-markdown .source=${approval.request}></roe-markdown></div>`;
+
 function part(turn, one, changed) {
-  return html`${one.kind === "file"
-      ? html`<p><a href="${one.url}?download=true" download=${one.filename}>${icon("paperclip")} ${one.filename}</a></p>`
-      : html`<roe-markdown .source=${one.text}></roe-markdown>`}
-    ${choiceButtons(turn.id, one.index, one.choices, t("turn.decide"), changed)}`;
+  const request = one.own === null ? null : turn.approval;
+  return html`${one.kind === "text"
+      ? html`<roe-markdown .source=${ownWords(one)}></roe-markdown>`
+      : html`<p><a href="${one.url}?download=true" download=${one.filename}>${icon("paperclip")} ${one.filename}</a></p>`}
+    ${request ? requestView(request) : nothing}
+    ${choiceButtons(turn.id, one.index, one.choices, t("turn.decide"), changed)}${request ? approvalNote(request) : nothing}`;
 }
 
 /** The tool calls of a turn, folded. */
@@ -38,15 +44,14 @@ function steps(turn) {
       ${code(step.arguments)}${code(step.result)}</div>`)}</details>`;
 }
 
-/** One turn: what was asked and answered, without a text (`known`) that is shown above. */
+/** One turn: what was asked and answered, without a failure (`known`) that is shown above. */
 export function exchange(turn, changed, known = "") {
-  const parts = turn.parts.filter(({ text }) => !known || text !== known);
-  const error = parts.length || turn.error === known ? "" : turn.error;
+  const failure = turn.failure || (turn.parts.length ? "" : turn.error);
   const answered = turn.parts.length || turn.steps.length || turn.error;
   return html`${turn.messages.map(message)}
     ${answered ? html`<div class="said"><p class="who"><img src="/static/icon.svg" alt="" class="avatar" /><strong>${t("app.name")}</strong>
         <a class="state" data-go href="#/turns/${turn.id}" aria-label="${t("turn.trace")}: ${t("turn.number", { id: turn.id })}">${stateBadge(turn)}</a><span class="quiet small">${[tokens(turn.usage), cost(turn.usage)].filter(Boolean).join(" · ")}</span></p>
-      ${steps(turn)}${parts.map((one) => part(turn, one, changed))}${error ? html`<p class="problem">${error}</p>` : nothing}</div>` : nothing}`;
+      ${steps(turn)}${turn.parts.map((one) => part(turn, one, changed))}${failure && failure !== known ? html`<p class="problem words">${marked(failure)}</p>` : nothing}</div>` : nothing}`;
 }
 
 /** A transcript of turns, oldest first. */

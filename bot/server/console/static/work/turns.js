@@ -10,7 +10,7 @@ import { icon } from "../ui/icon.js";
 import { ListPage, table } from "../ui/list.js";
 import { menuButton } from "../ui/menu.js";
 import { copyId, cut, knownAccounts, knownPeople, nameOf } from "../ui/names.js";
-import { readFailure, remedyOf, WARNING } from "../ui/remedy.js";
+import { remedyOf } from "../ui/remedy.js";
 import { findPeople } from "../ui/sources.js";
 import { tabs } from "../ui/tabs.js";
 import "../ui/picker.js";
@@ -82,9 +82,6 @@ class Turns extends ListPage {
   detailView({ turn, trace, again }) {
     const refresh = () => this.refresh();
     const failed = stateOf(turn)[1] === "bad";
-    const last = turn.parts.at(-1)?.text || "";
-    // Texts of the service that say what failed are shown once.
-    const said = failed && (WARNING.test(last) || last === turn.error) ? last : "";
     const facts = [
       [t("turn.chat"), html`<a data-go href="#/conversations/${turn.conversation}">${turn.place}</a>`],
       [t("turn.when"), time(turn.created_at)],
@@ -105,21 +102,21 @@ class Turns extends ListPage {
           "-", copyId(turn.id), ...(turn.run_id ? [{ ...copyId(turn.run_id), text: t("turn.copyRun") }] : []), ...(turn.thread_id ? [{ ...copyId(turn.thread_id), text: t("turn.copyThread") }] : []),
         ], "ghost icon")}`,
       body: html`
-        ${failed ? this.failed(turn, trace, said) : nothing}
+        ${failed ? this.failed(turn, trace) : nothing}
         <dl class="facts tight">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-        ${trace?.spans.length ? html`<section><h3>${t("turn.trace")}</h3>${waterfall(trace, said)}</section>` : nothing}
-        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange(turn, refresh, said)}</div></section>`,
+        ${trace?.spans.length ? html`<section><h3>${t("turn.trace")}</h3>${waterfall(trace, turn.failure)}</section>` : nothing}
+        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange(turn, refresh, turn.failure)}</div></section>`,
     };
   }
 
-  /** What went wrong, and its remedy. `text` is the answer that says so. */
-  failed(turn, trace, text) {
+  /** What went wrong, and its remedy. */
+  failed(turn, trace) {
     const main = trace && cause(trace);
     const [state] = stateOf(turn);
     const titles = { expired: "turn.expiredText", undelivered: "turn.undeliveredText" };
     const isStep = !(state in titles) && main && main.kind !== "run";
     const title = isStep ? t("turn.failedAt", { step: `${t(`span.kind.${main.kind}`)} ${main.name}`.trim() }) : t(titles[state] || "turn.failedText");
-    const reason = readFailure(text) || (state === "failed" ? main?.detail.error || "" : "");
+    const reason = turn.failure || (state === "failed" ? main?.detail.error || "" : "");
     const { link, note } = remedyOf(turn);
     return html`<div class="banner bad" role="note">${icon("circle-alert")}<div class="grow"><strong>${title}</strong>
       ${reason ? html`<p class="words pre">${marked(excerpt(reason, 400))}</p>` : nothing}${note}</div>${link}</div>`;
