@@ -9,7 +9,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.axe import serious
-from tests.browser.tab import CHAT, DONE, PHONE, opened
+from tests.browser.tab import CHAT, CONSOLE, DONE, PHONE, opened
+from tests.platforms.web.people import CHATS, code_for, give
 from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -31,9 +32,10 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         await expect(group.get_by_role("button")).to_have_text(
             ["approve", "approve here", "always approve", "reject"]
         )
-        await expect(card).to_contain_text("Approval needed")
+        await expect(card.locator(".asks-head")).to_have_text("Approval needed: delete")
+        await expect(card.locator(".danger")).to_have_text("reject")
+        await expect(card).to_contain_text("Waits for you or an admin. Expires ")
         await expect(card.locator("pre")).to_have_text("path: clean up")
-        await expect(card).to_contain_text("Expires")
         await expect(card).not_to_contain_text("/approve")
         assert await tab.fits()
         assert await serious(tab.page) == []
@@ -42,6 +44,34 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by owner")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
         await expect(tab.page.locator("#scroll")).to_be_focused()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_who_may_not_decide_is_told_who_may(browser: Browser, tmp_path: Path, language: str) -> None:
+    sentence = {
+        "en": "Waits for an admin other than you. Expires ",
+        "zh": "等待审批，以下任意一人可以处理：管理员（你除外）。有效期至 ",
+    }
+    look = {"viewport": PHONE, "locale": {"en": "en-GB", "zh": "zh-CN"}[language]}
+    rules = f"{CHATS}approvals: {{by: others}}\n"
+    async with world(tmp_path, graph="approving", extra=rules) as service:
+        await give(service, "telegram:7", "member")
+        link = f"{CONSOLE}#code={await code_for(service)}"
+        async with opened(browser, service, link, **look) as tab:
+            await expect(tab.page.locator("#text")).to_be_visible()
+            await tab.send("clean up")
+            card = tab.page.locator(".asks.approval")
+            await expect(card).to_contain_text(sentence[language])
+            await expect(card.locator(".choices button")).to_have_count(0)
+            assert await tab.fits()
+            assert await serious(tab.page) == []
+            for place in ("overview", "turns/1"):
+                await tab.page.goto(f"{service.url}{CONSOLE}#/{place}")
+                await expect(tab.page.locator(".request-text")).to_contain_text("path: clean up")
+                await expect(tab.page.locator("#content")).to_contain_text(sentence[language])
+                await expect(tab.page.get_by_role("button", name="approve")).to_have_count(0)
+                assert await tab.fits(), place
+                assert await serious(tab.page) == [], place
 
 
 async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, tmp_path: Path) -> None:
