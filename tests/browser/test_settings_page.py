@@ -63,9 +63,14 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         await expect(latest.locator(".added").first).to_be_visible()
         assert await tab.fits()
         await page.locator(".entry").nth(1).get_by_role("button", name="Restore").click()
-        await dialog.get_by_role("button", name="Save").click()
+        await dialog.get_by_role("button", name="Restore").click()
         await expect(dialog).to_have_count(0)
         assert "budgets" not in yaml.safe_load(path.read_text())
+        await page.get_by_role("button", name="Undo last change").click()
+        await expect(dialog.locator(".difference")).to_contain_text("-budgets:")
+        await dialog.get_by_role("button", name="Restore").click()
+        await expect(dialog).to_have_count(0)
+        assert yaml.safe_load(path.read_text())["budgets"] == {"person": {"messages_per_hour": 60}}
 
 
 async def test_an_event_source_is_added_and_described(browser: Browser, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ async def test_pages_open_by_pointer_by_keyboard_and_by_address(browser: Browser
         await expect(title).to_be_focused()
         assert page.url.endswith("#/schedules")
         assert await page.title() == "Schedules · Roebot"
-        await expect(page.locator("nav [aria-current=page]")).to_have_text("Schedules")
+        await expect(page.locator("roe-sidebar [aria-current=page]")).to_have_text("Schedules")
         await page.go_back()
         await expect(title).to_have_text("New chat")
         await page.get_by_text("Records", exact=True).focus()
