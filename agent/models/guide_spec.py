@@ -9,8 +9,9 @@ CLASS = "agent.guide.model:GuideChatModel"
 CONTEXT_TOKENS = 100_000
 """Limits the history like that of a small model: without memory, summaries and titles, which need a model."""
 NOTE = (
-    "Not a language model: it quotes the documentation and shows what Roebot can do. For real answers, set a "
-    "provider key (such as OPENAI_API_KEY) or run Ollama."
+    "Not a language model: it quotes the documentation and shows what Roebot can do. For real answers, "
+    "connect a model: on the Models page of the web console, with a provider key (such as OPENAI_API_KEY), "
+    "or with Ollama."
 )
 
 

@@ -26,6 +26,10 @@ MAX_TERMS = 24
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _HAN_RUN = re.compile(r"[\u4e00-\u9fff]+")
 _HEADING = re.compile(r"^(#{1,3}) (.+)$")
+_BLOCK = re.compile(r"^ *(?:[-*+] |\d+[.)] |#|>|\||<)")
+"""Beginning of a line that starts a block of its own."""
+_WHOLE = re.compile(r"^ *(?:#|\||<)")
+"""Beginning of a line that the next one does not continue."""
 _FENCE = re.compile(r"^ *(```+|~~~+)")
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)\n*")
@@ -183,12 +187,27 @@ def _split_page(page: str, text: str) -> Iterator[DocSection]:
         if found is None:
             lines.append(line)
             continue
-        if body := "\n".join(lines).strip():
+        if body := _unwrap(lines):
             yield DocSection(page, title, heading, body)
         title, heading = (found[2], "") if len(found[1]) == 1 else (title, found[2])
         lines = []
-    if body := "\n".join(lines).strip():
+    if body := _unwrap(lines):
         yield DocSection(page, title, heading, body)
+
+
+def _unwrap(lines: Sequence[str]) -> str:
+    """Return Markdown with each paragraph on one line, since chats show line breaks as they are written."""
+    joined, fence, goes_on = list[str](), "", False
+    for line in lines:
+        mark = _FENCE.match(line)
+        if goes_on and line.strip() and not mark and not _BLOCK.match(line):
+            joined[-1] = f"{joined[-1].rstrip()} {line.strip()}"
+            continue
+        joined.append(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        goes_on = bool(line.strip()) and not fence and not mark and not _WHOLE.match(line)
+    return "\n".join(joined).strip()
 
 
 @cache

@@ -44,8 +44,8 @@ class _Server(uvicorn.Server):
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a bound socket. Raises StartError if the port is in use or the address does not belong to this
-    machine.
+    """Return a listening socket. Raises StartError if the port is in use or the address does not belong to
+    this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small responses at once (TCP_NODELAY) only on sockets that name their protocol.
@@ -53,6 +53,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        # Two sockets may be bound to a port that nobody listens on; the second fails here.
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         raise StartError(

@@ -20,6 +20,11 @@ SET_TIME_ZONE = sql(
     ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone"""
 )
 # Set the name of a chat if it is new.
+# Set the time zone of a chat that has none.
+BEGIN_TIME_ZONE = sql(
+    """INSERT INTO chats (account, chat, zone) VALUES (:account, :chat, :zone)
+    ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone WHERE chats.zone = ''"""
+)
 SET_CHAT_TITLE = sql(
     """INSERT INTO chats (account, chat, title) VALUES (:account, :chat, :title)
     ON CONFLICT (account, chat) DO UPDATE SET title = excluded.title"""
@@ -44,6 +49,11 @@ def load_person_zone(connection: Connection, account: str, person: str) -> str:
 def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
     """Set the time zone of a chat."""
     connection.execute(SET_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
+
+
+def begin_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
+    """Set the time zone of a chat if it has none."""
+    connection.execute(BEGIN_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
 
 
 def set_chat_title(connection: Connection, account: str, chat: str, title: str) -> None:

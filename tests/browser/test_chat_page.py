@@ -45,6 +45,21 @@ async def test_an_answer_streams_and_is_announced(browser: Browser, tmp_path: Pa
         assert "?c=" in tab.page.url
 
 
+async def test_the_transcript_follows_what_the_reader_says(browser: Browser, tmp_path: Path) -> None:
+    """Also where something below shrinks; the reader alone goes up."""
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
+        page = tab.page
+        for number in range(4):
+            await tab.send("\n".join([f"[tokens=150] [every=0.001] {number}"] * 8))
+            await expect(page.locator(".turn")).to_have_count(number + 1)
+            await tab.answer()
+            await page.wait_for_function(AT_END)
+            await expect(page.locator("#down")).to_be_hidden()
+        await page.mouse.move(600, 300)
+        await page.mouse.wheel(0, -500)
+        await expect(page.locator("#down")).to_be_visible()
+
+
 async def test_a_reload_and_a_second_tab_show_the_same_stream(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await tab.send("[tokens=120] hello")

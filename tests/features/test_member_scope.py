@@ -315,7 +315,7 @@ async def test_at_the_page_an_admin_names_people_as_at_home(tmp_path: Path) -> N
             ("/allow 30", "tg:30"),
             ("/role 30", "member"),
             ("/role 30 admin", "admin"),
-            ("/audit 30", "role granted"),
+            ("/audit 30", "granted the role"),
         ):
             _, turn = await talk(ann, said)
             assert told in (await closed(ann, turn))["parts"][0]["text"], said

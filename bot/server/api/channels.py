@@ -58,9 +58,9 @@ async def restart_account(account: str, services: Services, by: By) -> schemas.R
 
 @router.get("/api/commands")
 @open_to(Role.MEMBER)
-async def list_commands(services: Services, by: By, account: str = "web") -> schemas.Commands:
-    """List the slash commands that the caller may use."""
-    texts = services.core.account(account).texts
+async def list_commands(services: Services, by: By) -> schemas.Commands:
+    """List the slash commands that the caller may use, in their language."""
+    texts = texts_of(services, by)
     return schemas.Commands(
         commands=[
             schemas.CommandInfo(

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from starlette.datastructures import FormData, UploadFile
 
 from bot.access import Permission, Role
+from bot.chat_zones import find_zone
 from bot.commands.conversation import LONGEST_TITLE
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
@@ -38,6 +39,7 @@ from bot.server.api.sse import ConversationFeed, FeedEvent, encode_events
 from bot.server.api.text_search import Words, find_page
 from bot.store import conversations
 from bot.store.audit import AuditEvent
+from bot.store.chats import begin_time_zone
 from bot.store.conversations import ConversationView
 from bot.store.read_models import list_turns
 from bot.turn import INCIDENT_EVENT, SCHEDULED_EVENT
@@ -159,12 +161,13 @@ MESSAGE_BODY: dict[str, Any] = {
 
 class NewConversation(BaseModel):
     """The chat to open; a new one if `chat` is omitted. `account` is an account of the web console or the
-    terminal.
+    terminal. `zone` is the IANA name of the time zone of a chat that has none; an unknown one is ignored.
     """
 
     model_config = ConfigDict(extra="forbid")
     account: str = Field("web", pattern=r"^[a-z][a-z0-9_-]{0,31}$")
     chat: str = Field("", pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")
+    zone: str = Field("", max_length=64)
 
 
 @router.get("")
@@ -205,6 +208,8 @@ async def list_conversations(
 async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.ConversationInfo:
     """Open a chat, or return the existing one."""
     view = await local_chats.open_chat(services, by, body.account, body.chat or services.core.new_id())
+    if body.zone and await find_zone(body.zone):
+        await services.db.transact(begin_time_zone, view.key.account, view.key.chat, body.zone)
     return presenters.present_conversation(services, by, view)
 
 

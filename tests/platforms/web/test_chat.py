@@ -261,6 +261,14 @@ async def test_empty_and_oversized_texts_are_answered_with_one_line(tmp_path: Pa
             assert line in turn["parts"][0]["text"]
 
 
+async def test_a_new_chat_takes_the_time_zone_of_its_reader(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        for zone in ("Asia/Shanghai", "Nowhere/Land", "Europe/Berlin", ""):
+            body = {"account": "web", "chat": "here", "zone": zone}
+            assert (await service.http.post("/api/conversations", json=body)).status_code == 201
+            assert await service.service.core.zones.find_name("web", "here") == "Asia/Shanghai"
+
+
 async def test_conversations_page_and_open_twice(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         ids = [await service.open(chat=f"chat{number}") for number in range(5)]

@@ -17,8 +17,16 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.font_manager import fontManager
 from matplotlib.ticker import FuncFormatter
 from tables import is_text, read_table, sheets, spellings, unify_spellings
+
+HAN_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei"),
+    *("WenQuanYi Micro Hei", "Microsoft YaHei", "PingFang SC", "Droid Sans Fallback"),
+)
+_found = {font.name for font in fontManager.ttflist}
+mpl.rcParams["font.family"] = ["DejaVu Sans", *(name for name in HAN_FONTS if name in _found)]
 
 COLOURS = ("#2f6fab", "#e07b39", "#4c9f70", "#b0437a", "#8a7f2d", "#5b5b8c")
 GROUPS = len(COLOURS)

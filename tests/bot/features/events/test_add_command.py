@@ -44,7 +44,7 @@ async def test_a_source_is_added_to_a_running_service(
                 assert f"Address  {running.url}/events/{name}" in printed
                 assert ("\n  Secret   " in printed) == (kind != "sentry")
                 assert "not applied" not in printed
-                assert await asyncio.to_thread(try_command, name, home, None, resolve=False) == 0
+                assert await asyncio.to_thread(try_command, name, home, None) == 0
             async with asyncio.timeout(20):
                 while len(emulator.view(int(chat))["messages"]) < 3:
                     await asyncio.sleep(0.02)

@@ -996,7 +996,7 @@ export interface components {
         /**
          * NewConversation
          * @description The chat to open; a new one if `chat` is omitted. `account` is an account of the web console or the
-         *     terminal.
+         *     terminal. `zone` is the IANA name of the time zone of a chat that has none; an unknown one is ignored.
          */
         NewConversation: {
             /**
@@ -1009,6 +1009,11 @@ export interface components {
              * @default
              */
             chat: string;
+            /**
+             * Zone
+             * @default
+             */
+            zone: string;
         };
         /**
          * NewRole

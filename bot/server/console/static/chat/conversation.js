@@ -3,6 +3,7 @@
 import { get, newEventId, post, put, withQuery } from "../api/client.js";
 import { Feed } from "./feed.js";
 import { drafts } from "./drafts.js";
+import { ownZone } from "../ui/format.js";
 
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
 const PAGE = 30;
@@ -177,7 +178,7 @@ export class Conversation extends EventTarget {
   }
 
   async create() {
-    const made = await post("/api/conversations", {});
+    const made = await post("/api/conversations", { zone: ownZone() });
     this.id = made.id;
     this.info = made;
     drafts.move(null, made.id);

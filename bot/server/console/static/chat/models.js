@@ -7,13 +7,14 @@ import { t } from "../texts/texts.js";
 import { explain } from "../ui/page.js";
 import { icon } from "../ui/icon.js";
 import { menuAt } from "../ui/menu.js";
+import { loadModels } from "../ui/names.js";
 
 /** @typedef {{models: any[], standard: string, reason: string, agents: any[], problem: string}} Choices */
 
 /** @returns {Promise<Choices>} */
 export async function loadChoices() {
   try {
-    const [found, { agents }] = await Promise.all([get("/api/models"), get("/api/agents").catch(() => ({ agents: [] }))]);
+    const [found, { agents }] = await Promise.all([loadModels(), get("/api/agents").catch(() => ({ agents: [] }))]);
     return { models: found.models, standard: found.default, reason: found.reason, agents, problem: "" };
   } catch (error) {
     // A runtime of its own has no such route: its models are unknown, which is no problem.

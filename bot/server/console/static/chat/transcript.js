@@ -10,6 +10,8 @@ import "./turn.js";
 
 /** How near to the end (px) the reader has to be so that the transcript follows what is written. */
 const NEAR_END = 60;
+/** How long (ms) after a reader's move the transcript scrolls because of it. */
+const READER = 500;
 /** How near to the beginning (px) earlier messages are loaded. */
 const NEAR_BEGINNING = 400;
 const ANNOUNCED = 400;
@@ -28,6 +30,11 @@ class Transcript extends Element {
     /** What screen readers announce. */
     this.said = "";
     this.pinned = true;
+    /** Where the transcript was scrolled to last. */
+    this.top = 0;
+    this.size = "";
+    /** When the reader last moved it (ms). */
+    this.moved = 0;
     this.sizes = new ResizeObserver(() => this.follow());
     this.onChange = () => this.requestUpdate();
     this.onTurn = (event) => this.showTurn(event.detail);
@@ -62,7 +69,7 @@ class Transcript extends Element {
   }
 
   firstUpdated() {
-    this.sizes.observe(this.querySelector(".turns"));
+    this.sizes.observe(this.querySelector(".column"));
     this.sizes.observe(this.scroller);
   }
 
@@ -90,15 +97,30 @@ class Transcript extends Element {
 
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    this.pinned = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    const isSame = this.size === `${scrollHeight} ${clientHeight}`;
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END) this.pinned = true;
+    // The browser also scrolls up where something shrinks; then the transcript goes on to follow.
+    else if (scrollTop < this.top && (isSame || performance.now() - this.moved < READER)) this.pinned = false;
+    this.remember();
     this.away = !this.pinned;
     if (scrollTop < NEAR_BEGINNING && this.away) this.loadEarlier();
   }
 
   follow(force = false) {
     if (force) this.pinned = true;
-    if (this.pinned && this.scroller) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (!this.pinned || !this.scroller) return;
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.remember();
   }
+
+  remember() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    this.top = scrollTop;
+    this.size = `${scrollHeight} ${clientHeight}`;
+  }
+
+  /** The reader uses the wheel, a finger, a key or the scroll bar. */
+  move = () => (this.moved = performance.now());
 
   async loadEarlier() {
     const { talk, scroller } = this;
@@ -131,7 +153,8 @@ class Transcript extends Element {
     const last = talk?.last?.id;
     const [editable, edited] = talk ? [talk.editable, talk.edited] : [0, new Set()];
     return html`
-      <div class="scroll" id="scroll" tabindex="0" role="region" aria-label=${t("chat.conversation")} @scroll=${this.scrolled}>
+      <div class="scroll" id="scroll" tabindex="0" role="region" aria-label=${t("chat.conversation")} @scroll=${this.scrolled}
+        @wheel=${this.move} @touchmove=${this.move} @keydown=${this.move} @pointerdown=${this.move}>
         <div class="column">
           ${talk?.earlier ? html`<button class="button tiny earlier" id="earlier" type="button" @click=${this.loadEarlier}>${t("chat.earlier")}</button>` : nothing}
           ${talk?.loaded ? nothing : html`<p class="quiet loading" role="status">${t("app.loading")}</p>`}

@@ -1,11 +1,12 @@
 // Models: list with state, default, source, price and context; test, replace the key, remove; connect another one.
 
 import { html, nothing } from "../vendor/lit.js";
-import { get, post } from "../api/client.js";
+import { post } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { duration, number, short } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
+import { loadModels } from "../ui/names.js";
 import { explain, Page } from "../ui/page.js";
 import { isAdmin } from "../app/session.js";
 import { attempt } from "../ui/dialog.js";
@@ -39,7 +40,7 @@ class Models extends Page {
   }
 
   async load() {
-    const [found, settings] = await Promise.all([get("/api/models"), getSettings()]);
+    const [found, settings] = await Promise.all([loadModels(), getSettings()]);
     return { ...found, settings };
   }
 

@@ -50,8 +50,11 @@ export function knownZone(zone) {
   } catch {
     // Fall back to the reader's zone.
   }
-  return Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  return ownZone();
 }
+
+/** The reader's time zone. */
+export const ownZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** A duration in seconds; null if it was not measured. */
 export function duration(seconds) {
@@ -79,7 +82,7 @@ export function money(amount, currency, digits = decimals([amount])) {
 /** The initials of a name, for a picture of a person. */
 export function initials(name) {
   const words = name.trim().split(/[\s._-]+/).filter(Boolean);
-  if (/[\u3040-\u9fff\uac00-\ud7af]/.test(name)) return name.trim().slice(-2);
+  if (/[\u3040-\u9fff\uac00-\ud7af]/.test(name)) return name.trim()[0];
   return (words.length > 1 ? words[0][0] + words.at(-1)[0] : (words[0] || "?").slice(0, 2)).toUpperCase();
 }
 

@@ -11,6 +11,13 @@ import { initials } from "./format.js";
 /** The name of a platform, for people. */
 export const platformName = (name) => current.platforms[name] || (name && name[0].toUpperCase() + name.slice(1));
 
+/** The models of the service, the guide in the reader's language. @returns {Promise<any>} */
+export async function loadModels() {
+  const found = await get("/api/models");
+  const inWords = (one) => (one.source === "guide" ? { ...one, display_name: t("models.guide"), note: t("models.guideNote") } : one);
+  return { ...found, models: found.models.map(inWords) };
+}
+
 /** The name of an account: that of its platform if it has the same. */
 export const accountName = (name) => current.platforms[name] || name;
 

@@ -8,6 +8,8 @@ export const texts = sideBySide({
   "names.unknown": ["Unnamed user on {platform}", "{platform} 上的未命名用户"],
   "chart.table": ["Show as table", "以表格查看"],
   "list.clear": ["Clear filters", "清除筛选"],
+  "models.guide": ["Guide (quotes the documentation)", "向导（引用文档）"],
+  "models.guideNote": ["Not a language model: it quotes the documentation and shows what Roebot can do. For real answers, connect a model: on the Models page, with a provider key, or with Ollama.", "这不是语言模型：它引用文档，并演示 Roebot 的功能。要获得真正的回答，请连接模型：在“模型”页面连接、设置服务商的 API 密钥，或运行 Ollama。"],
   "remedy.model": ["Open models", "查看模型"],
   "remedy.agent": ["Open agents", "查看智能体"],
   "remedy.signIn": ["Sign in to the server", "登录服务器"],

@@ -102,7 +102,7 @@ export async function editSchedule(id = 0) {
     const when = { when: times.when.trim(), zone: times.zone };
     if (schedule) return patch(`/api/schedules/${id}`, { ...(text === schedule.text ? {} : { text }), ...(when.when === schedule.when ? {} : { when: when.when }), ...(when.zone === schedule.zone ? {} : { zone: when.zone }) });
     // If the request is rejected, the next attempt uses the same new conversation.
-    if (data.get("conversation") === NEW) made ||= (await post("/api/conversations", {})).id;
+    if (data.get("conversation") === NEW) made ||= (await post("/api/conversations", { zone: here() })).id;
     const conversation = data.get("conversation") === NEW ? made : Number(data.get("conversation"));
     return post("/api/schedules", { conversation, kind, text, ...when });
   };

@@ -64,7 +64,7 @@ class Schedules extends ListPage {
     const rows = schedules.filter((one) => (!wanted || one.state === wanted) && `${one.text} ${one.place} ${one.name} ${one.when}`.toLowerCase().includes(q));
     const columns = [
       { head: t("plan.what"), cell: (one) => html`<span class="two-lines" title=${title(one)}>${title(one)}</span>` },
-      { head: t("turn.state"), cell: state, place: "at-end" },
+      { head: t("turn.state"), cell: state, place: "at-end fit" },
       { head: t("plan.when"), cell: (one) => one.when },
       { head: t("turn.chat"), cell: (one) => cut(one.place), place: "name" },
       { head: t("plan.nextRun"), cell: (one) => (one.next_at && one.state === "active" ? time(one.next_at) : ""), place: "fit" },
