@@ -39,9 +39,8 @@ from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import Connection, sql
 from bot.store.conversations import list_conversations, list_threads, load_conversation
 from bot.store.person_data import PersonKey
-from bot.store.read_models import list_turns
+from bot.store.read_models import TurnFilter, list_turns
 from bot.store.retries import find_last_answered, repeat_answer
-from bot.store.search import find_texts
 from bot.store.stopped_answers import mark_stopped
 from bot.store.traces import load_times
 from bot.store.turns import PartChange, claim_turn, save_turn
@@ -325,7 +324,7 @@ async def test_a_deleted_conversation_leaves_its_usage(db: Database) -> None:
     assert view is not None
     assert view.is_deleted
     for words in ("secret", "mine"):
-        assert await db.transact(find_texts, words, None, 0, 100, 10) == []
+        assert await db.transact(list_turns, None, only=TurnFilter(text=words)) == []
     assert [one.id for one in await db.transact(list_conversations, "tg")] == [stays.conversation]
     assert await texts(db, gone.conversation) == [([], [])]
     assert (await db.transact(sum_usage, 0.0)).total_tokens == 2
