@@ -240,7 +240,8 @@ class McpSession:
             return self._end_reason if is_whole else f"can't be used: it {self._end_reason}"
         if words := self._stderr_line():
             return f"ended while starting: {redact_line(words)}"
-        if isinstance(first, McpCallFailed):
+        # A program may end before or while it is asked.
+        if isinstance(first, (McpCallFailed, NotDelivered, BrokenPipeError, ConnectionResetError, *_GONE)):
             return "ended before it listed its tools"
         return f"can't be started ({type(first).__name__})"
 

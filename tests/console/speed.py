@@ -179,7 +179,8 @@ async def _watch_memory(browser: Browser, service: World, minutes: int) -> None:
         usage = await cdp.send("Runtime.getHeapUsage")
         held.append(usage["usedSize"] / 1e6)
         _show(f"memory after {minute + 1} min, MB", held[-1], 0)
-    _show("memory per minute, MB", (held[-1] - held[0]) / max(1, minutes - 1), 0)
+    if minutes > 1:
+        _show("memory per minute, MB", (held[-1] - held[0]) / (minutes - 1), 0)
     await context.close()
 
 

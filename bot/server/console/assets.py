@@ -84,7 +84,7 @@ class _BuildFiles(_Files):
 
 @lru_cache(maxsize=256)
 def _compress(path: str, _changed_at: int) -> bytes:
-    return gzip.compress(Path(path).read_bytes(), mtime=0)
+    return gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)
 
 
 def mount_assets(app: Starlette) -> None:
