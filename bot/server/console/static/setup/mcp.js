@@ -23,6 +23,8 @@ class McpServers extends Page {
     this.found = null;
     /** Its tools that are on, unless all are: none at first, since a server may have tools that do harm. @type {Set<string>} */
     this.chosen = new Set();
+    /** The server whose tools are chosen. */
+    this.server = "";
     this.all = false;
     this.missing = false;
     /** Tools of servers that were added just now and start with the next run. @type {Map<string, any[]>} */
@@ -151,8 +153,10 @@ class McpServers extends Page {
     const body = { name: values.name, server: serverOf(values) };
     const found = await post("/api/mcp/servers/check", body);
     this.found = { ...found, body };
-    this.chosen = new Set();
-    this.all = this.missing = false;
+    // Another name or description of the same server is no reason to choose again.
+    const server = JSON.stringify({ ...body.server, description: "" });
+    if (server !== this.server) Object.assign(this, { server, chosen: new Set(), all: false });
+    this.missing = false;
     await this.updateComplete;
     this.requestUpdate();
     return found;
@@ -187,6 +191,7 @@ class McpServers extends Page {
     if (this.works(this.found)) this.unchecked.delete(body.name);
     else this.unchecked.set(body.name, detail || t("mcp.notReached"));
     this.found = null;
+    this.server = "";
     go("#/mcp");
     await this.refresh();
   }

@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { get } from "../api/client.js";
 import { language, t } from "../texts/texts.js";
-import { excerpt } from "../ui/format.js";
+import { excerpt, ownZone } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 
 const SHOWN = 3;
@@ -79,5 +79,5 @@ export function calendarView(data) {
     </div>
     <ol class="cal-days ${span.week ? "is-week" : ""}" aria-label=${title}>${Array.from({ length: count }, (_, at) => cell(shifted(span.begin, at), data))}</ol>
     <p class="empty cal-empty">${t("over.schedules.none")}</p>
-    <p class="hint">${t("plan.inZone", { zone: Intl.DateTimeFormat().resolvedOptions().timeZone })} ${whole ? "" : t("plan.notAll")}</p>`;
+    <p class="hint">${t("plan.inZone", { zone: ownZone() })} ${whole ? "" : t("plan.notAll")}</p>`;
 }

@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit.js";
 import { get, patch, post } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { formDialog, toast } from "../ui/dialog.js";
-import { dateTime, marked } from "../ui/format.js";
+import { dateTime, marked, ownZone } from "../ui/format.js";
 import { explain } from "../ui/page.js";
 import { findChats, findZones } from "../ui/sources.js";
 import "../ui/picker.js";
@@ -15,7 +15,6 @@ const KINDS = ["prompt", "message", "digest"];
 const DIGEST = "digest";
 const NEW = "new";
 const PAUSE = 400;
-const here = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** A run's time in its zone. */
 export const zoned = (seconds, zone) => `${dateTime(seconds, zone)} ${zone}`;
@@ -27,7 +26,7 @@ const findTargets = async (q) => [...(q ? [] : [{ value: NEW, text: t("plan.newC
 class Times {
   constructor(schedule) {
     this.when = schedule?.when || "";
-    this.zone = schedule?.zone || here();
+    this.zone = schedule?.zone || ownZone();
     this.runs = schedule?.firings || [];
     this.shown = schedule?.firings?.length ? this.key : "";
     this.problem = "";
@@ -63,7 +62,7 @@ class Times {
 
 function timeFields(times, redraw) {
   const pick = (event) => {
-    times.zone = event.detail?.value || here();
+    times.zone = event.detail?.value || ownZone();
     times.look(redraw);
   };
   return html`<div class="field"><label for="when">${t("plan.when")}</label>
@@ -102,7 +101,7 @@ export async function editSchedule(id = 0) {
     const when = { when: times.when.trim(), zone: times.zone };
     if (schedule) return patch(`/api/schedules/${id}`, { ...(text === schedule.text ? {} : { text }), ...(when.when === schedule.when ? {} : { when: when.when }), ...(when.zone === schedule.zone ? {} : { zone: when.zone }) });
     // If the request is rejected, the next attempt uses the same new conversation.
-    if (data.get("conversation") === NEW) made ||= (await post("/api/conversations", { zone: here() })).id;
+    if (data.get("conversation") === NEW) made ||= (await post("/api/conversations", { zone: ownZone() })).id;
     const conversation = data.get("conversation") === NEW ? made : Number(data.get("conversation"));
     return post("/api/schedules", { conversation, kind, text, ...when });
   };
