@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy
-from sqlalchemy import create_engine, event, make_url
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.pool import NullPool
 
+from agent.shared.postgres_url import connect_arguments, sqlalchemy_url
 from agent.shared.sqlite_compaction import Compaction, compact_database
 from agent.shared.sqlite_errors import is_temporary
 from bot.errors import HomeUnusable, StoreError, StoreUnavailable
@@ -45,17 +46,6 @@ _UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
 _POSTGRES_UNAVAILABLE = ("08", "25006", "25P03", "53", "57P", "58")
 """SQLSTATEs of PostgreSQL and pgbouncer for a lost connection, a read-only or full server, and a shutdown."""
 POOL_SECONDS = 30.0
-_TCP_LIMITS = {
-    "connect_timeout": 10,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-}
-"""Connection parameters of libpq (s, the last one in ms), so that a connection to a lost host doesn't hang
-for hours. Parameters in the URL take precedence.
-"""
-
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 """Runs the current task's transactions before others that are waiting: accepting messages and control turns
 must not wait for ordinary work.
@@ -193,19 +183,14 @@ class PostgresDatabase:
         # Takes 40 ms to load, which every start on SQLite would wait for.
         from sqlalchemy.ext.asyncio import create_async_engine
 
-        self._url = _psycopg_url(url)
-        chosen = make_url(self._url).query
+        self._url = sqlalchemy_url(url)
         self._engine = create_async_engine(
             self._url,
             pool_size=8,
             max_overflow=8,
             pool_timeout=wait,
             pool_pre_ping=True,
-            connect_args={
-                **{name: value for name, value in _TCP_LIMITS.items() if name not in chosen},
-                # Prepared statements belong to a connection, and pgbouncer changes it between transactions.
-                "prepare_threshold": None,
-            },
+            connect_args=connect_arguments(self._url),
         )
 
     async def open(self) -> None:
@@ -327,11 +312,6 @@ def _is_unavailable(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutEr
     # Errors without a statement occur while connecting, beginning or committing.
     is_operational = isinstance(error, sqlalchemy.exc.OperationalError | sqlalchemy.exc.InterfaceError)
     return is_operational and (not state or (error.statement is None and not state.startswith("40")))
-
-
-def _psycopg_url(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
 
 
 def _reason(error: DatabaseError | StoreError) -> str:
