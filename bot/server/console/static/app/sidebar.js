@@ -15,7 +15,9 @@ import { openPalette, showShortcuts } from "./keys.js";
 import { setTheme, theme } from "./themes.js";
 import "../chat/chat-list.js";
 
-const OPEN = "roebot.groups";
+const CLOSED = "roebot.closed-groups";
+/** Groups that are closed until the person opens them: none where there is room. */
+const CLOSED_AT_FIRST = matchMedia("(max-width: 860px)").matches ? "people,setup,records" : "";
 
 const chooseLanguage = (name) => attempt(() => put("/api/session/language", { language: name }).then(() => location.reload()));
 
@@ -28,14 +30,15 @@ class Sidebar extends Element {
     this.route = null;
     /** Numbers beside pages: `{overview: {count, kind}}`. @type {Record<string, {count: number, kind?: string}>} */
     this.counts = {};
-    this.opened = new Set((localStorage.getItem(OPEN) ?? "work").split(","));
+    this.closed = new Set((localStorage.getItem(CLOSED) ?? CLOSED_AT_FIRST).split(","));
     addEventListener("counts", (event) => (this.counts = /** @type {CustomEvent} */ (event).detail));
   }
 
-  toggled(group, event) {
-    if (event.target.open) this.opened.add(group);
-    else this.opened.delete(group);
-    localStorage.setItem(OPEN, [...this.opened].join(","));
+  /** Keep what the person chose; a group also opens by itself for the page that is shown. */
+  chosen(group, event) {
+    if (event.currentTarget.parentElement.open) this.closed.add(group);
+    else this.closed.delete(group);
+    localStorage.setItem(CLOSED, [...this.closed].join(","));
   }
 
   accountMenu(event) {
@@ -81,9 +84,8 @@ class Sidebar extends Element {
       <div class="side-scroll">
         <nav aria-label=${t("app.name")}>
           ${GROUPS.map(
-            ({ group, pages }) => html`<details class="nav-group" ?open=${this.opened.has(group) || pages.some(({ name }) => name === this.route?.name)}
-              @toggle=${(event) => this.toggled(group, event)}>
-              <summary>${icon("chevron-right")}${t(`group.${group}`)}</summary>
+            ({ group, pages }) => html`<details class="nav-group" ?open=${!this.closed.has(group) || pages.some(({ name }) => name === this.route?.name)}>
+              <summary @click=${(event) => this.chosen(group, event)}>${icon("chevron-right")}${t(`group.${group}`)}</summary>
               ${pages.map((page) => this.item(page))}
             </details>`,
           )}
