@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.pool import NullPool
 
 from agent.shared.install_hints import install_command, own_extra
+from agent.shared.postgres_url import sqlalchemy_url
 from bot.app.accounts import load_factory, load_manifest
 from bot.cli.common import run_loop
 from bot.cli.connect_probe import probe, silence_logs
@@ -166,9 +167,8 @@ def open_engine(url: str, home: Path) -> Engine:
 
 
 def _remote(url: str) -> Engine:
-    scheme, _, rest = url.partition("://")
-    full = f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
-    return create_engine(full, poolclass=NullPool, connect_args={"connect_timeout": CONNECT_SECONDS})
+    limits = {"connect_timeout": CONNECT_SECONDS}
+    return create_engine(sqlalchemy_url(url), poolclass=NullPool, connect_args=limits)
 
 
 def _local(path: Path) -> Engine:
