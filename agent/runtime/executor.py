@@ -26,7 +26,7 @@ from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
 from agent.runtime.protocol.translation import ProtocolTranslator
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import RunSaver
 from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
 from agent.runtime.stream_modes import EventTranslator, native_modes
 
@@ -59,7 +59,7 @@ class Executor:
     """Executes runs on the registry's graphs."""
 
     graphs: GraphRegistry
-    saver: RuntimeSaver
+    saver: RunSaver
     faults: Faults
 
     async def execute_run(self, run: Run, channel: RunChannel, control: RunControl) -> AttemptOutcome:

@@ -32,7 +32,7 @@ from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.protocol.thread_signals import ThreadSignals
 from agent.runtime.run_queue import RunLanes
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import RunSaver, WriteRow
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store import runs, threads
 from agent.runtime.store.database import RuntimeDatabase
@@ -57,7 +57,7 @@ class ActiveRun:
     started_at: float | None = None
     """When the attempt started; None if no attempt has started in this process."""
     finishing: bool = False
-    base: tuple[str, list[tuple[Any, ...]]] | None = None
+    base: tuple[str, list[WriteRow]] | None = None
     """Checkpoint that the run started from, and its pending writes, for a rollback."""
 
     @property
@@ -91,7 +91,7 @@ class RunManager:
         *,
         database: RuntimeDatabase,
         event_log: EventLog,
-        saver: RuntimeSaver,
+        saver: RunSaver,
         executor: Executor,
         settings: RuntimeSettings,
         faults: Faults,

@@ -17,7 +17,7 @@ from agent.runtime.domain import INFLIGHT, Clock, Json, Thread, ThreadStatus
 from agent.runtime.encode import dumps
 from agent.runtime.executor import parse_command
 from agent.runtime.graphs import READ, UPDATE, AnyGraph, GraphRegistry
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import RunSaver
 from agent.runtime.serializers import interrupts_view
 from agent.runtime.store import runs, threads
 from agent.runtime.store.database import RuntimeDatabase
@@ -56,7 +56,7 @@ class ThreadStates:
     """Reads and changes thread states; a change is refused while a run is active."""
 
     def __init__(
-        self, *, database: RuntimeDatabase, saver: RuntimeSaver, graphs: GraphRegistry, clock: Clock
+        self, *, database: RuntimeDatabase, saver: RunSaver, graphs: GraphRegistry, clock: Clock
     ) -> None:
         self._database = database
         self._saver = saver

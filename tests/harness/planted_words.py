@@ -10,7 +10,7 @@ from pathlib import Path
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agent.runtime.saver import compressing_serde
+from agent.runtime.run_saver import compressing_serde
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.waiters import answers, until

@@ -14,7 +14,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 
 from agent.core.state import ThreadState
-from agent.runtime.saver import compressing_serde
+from agent.runtime.run_saver import compressing_serde
 from tests.runtime.serving import SOURCES, Served, serve
 
 SECRET = "plumtree9931"

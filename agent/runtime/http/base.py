@@ -24,7 +24,7 @@ from agent.runtime.encode import dumps
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.health import DatabaseProbe
 from agent.runtime.manager import RunManager
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import RunSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store import threads
@@ -43,7 +43,7 @@ class OpenRuntime:
     settings: RuntimeSettings
     database: RuntimeDatabase
     event_log: EventLog
-    saver: RuntimeSaver
+    saver: RunSaver
     items: BaseStore
     graphs: GraphRegistry
     manager: RunManager

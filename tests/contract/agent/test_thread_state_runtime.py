@@ -13,7 +13,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.runtime.saver import HUGE_BYTES, LARGE_BYTES, SMALL_BYTES, RuntimeSaver, compressing_serde
+from agent.runtime.run_saver import HUGE_BYTES, LARGE_BYTES, SMALL_BYTES, compressing_serde
+from agent.runtime.saver import RuntimeSaver
 from roebot_testing.agent import ScriptedChatModel
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
