@@ -34,6 +34,7 @@ SIGNATURES = {
     ),
     "langchain_openai.chat_models.base:BaseChatOpenAI._create_chat_result": "self, response, generation_info",
     "langchain_openai.chat_models.base:BaseChatOpenAI._use_responses_api": "self, payload",
+    "langgraph.checkpoint.postgres.aio:AsyncPostgresSaver._cursor": "self, pipeline",
     "langgraph.store.sqlite.base:BaseSqliteStore._get_filter_condition": "self, key, op, value",
     "mcp.client.auth:OAuthClientProvider._initialize": "self",
     "mcp.client.auth:OAuthClientProvider._perform_authorization_code_grant": "self",

@@ -1,0 +1,383 @@
+"""Checkpoint saver on PostgreSQL: langgraph's tables and queries, with own statements for every write.
+
+langgraph's saver holds one lock around each statement and writes a checkpoint in several of them. Here each
+write is one statement, or one transaction, on a connection of its own. Nothing depends on a session, so that
+pgbouncer may hand each transaction to another connection.
+
+Values are stored apart from the checkpoints that share them, by the version of their channel. The random part
+of langgraph's versions therefore tells branches apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar, cast
+
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointTuple
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.pq import TransactionStatus
+from psycopg.rows import DictRow, dict_row, tuple_row
+
+from agent.runtime.exact_integers import LARGEST, SMALLEST
+from agent.runtime.faults import Faults
+from agent.runtime.run_saver import SMALL_BYTES, RunSaver, WriteRow, clean_filter, compressing_serde
+from agent.shared.postgres_url import connect_arguments, libpq_url
+
+CONNECTIONS: Final = 8
+"""Number of connections to the database."""
+SETUP_LOCK: Final = 7_310_468_257_004_113
+"""Key of the advisory lock under which one process at a time creates the tables."""
+Statement = tuple[str, Sequence[Any]]
+T = TypeVar("T")
+
+_PUT: Final = """
+    INSERT INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    VALUES (%s, %s, %s, %s, %s::jsonb, %s::jsonb)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET
+        parent_checkpoint_id = EXCLUDED.parent_checkpoint_id,
+        checkpoint = EXCLUDED.checkpoint,
+        metadata = EXCLUDED.metadata
+"""
+_PUT_WITH_BLOBS: Final = f"""
+    WITH blobs AS (
+        INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+        SELECT %s, %s, one.*
+        FROM unnest(%s::text[], %s::text[], %s::text[], %s::bytea[]) AS one
+        ON CONFLICT DO NOTHING
+    ) {_PUT}
+"""  # noqa: S608
+_INSERT_WRITES: Final = """
+    INSERT INTO checkpoint_writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT * FROM unnest(
+        %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+        %s::int[], %s::text[], %s::text[], %s::bytea[]
+    )
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+"""
+_ADD_WRITES: Final = f"{_INSERT_WRITES} DO NOTHING"
+_REPLACE_WRITES: Final = f"""{_INSERT_WRITES} DO UPDATE SET
+    task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
+"""
+_SELECT_OF_RUN: Final = (
+    "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = '' AND metadata ->> 'run_id' = %s "
+    "LIMIT 1"
+)
+_SELECT_ONE: Final = "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_id = %s"
+_SELECT_LATEST: Final = (
+    "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''"
+)
+_SELECT_HEADS: Final = (
+    "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints WHERE thread_id = %s GROUP BY checkpoint_ns"
+)
+_SELECT_WRITES: Final = (
+    "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
+    "FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
+)
+_DELETE_WRITES: Final = (
+    "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
+)
+_DELETE_RUN: Final = (
+    "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_id IN "
+    "(SELECT checkpoint_id FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s)",
+    "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s",
+)
+_THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
+_DELETE_FOR_RUNS: Final = (
+    "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata ->> 'run_id' = ANY(%s) "
+    "AND (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (c.thread_id, c.checkpoint_ns, c.checkpoint_id)",
+    "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)",
+)
+_OLDER: Final = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id < %s AND checkpoint_id <> ALL(%s)"
+_DELETE_OLDER: Final = (
+    f"DELETE FROM checkpoint_writes WHERE {_OLDER}",  # noqa: S608
+    f"DELETE FROM checkpoints WHERE {_OLDER}",  # noqa: S608
+)
+_DELETE_UNUSED: Final = """
+    DELETE FROM checkpoint_blobs WHERE thread_id = %s AND (checkpoint_ns, channel, version) IN (
+        SELECT checkpoint_ns, channel, version FROM checkpoint_blobs WHERE thread_id = %s
+        EXCEPT
+        SELECT checkpoint_ns, key, value
+        FROM checkpoints CROSS JOIN LATERAL jsonb_each_text(checkpoint -> 'channel_versions')
+        WHERE thread_id = %s
+    )
+"""
+_DELETE_THREAD: Final = (
+    "DELETE FROM checkpoints WHERE thread_id = %s",
+    "DELETE FROM checkpoint_blobs WHERE thread_id = %s",
+    "DELETE FROM checkpoint_writes WHERE thread_id = %s",
+)
+_COPY: Final = (
+    "INSERT INTO checkpoints "
+    "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
+    "SELECT %s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
+    "FROM checkpoints WHERE thread_id = %s",
+    "INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob) "
+    "SELECT %s, checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = %s",
+    "INSERT INTO checkpoint_writes "
+    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob) "
+    "SELECT %s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
+    "FROM checkpoint_writes WHERE thread_id = %s",
+)
+
+
+class ConnectionPool:
+    """At most `size` connections in autocommit mode. A broken one is replaced at once.
+
+    A connection is known to be broken when its server has closed it. psycopg's own pool asks the server each
+    time, and waits ever longer between attempts to connect after an outage.
+    """
+
+    def __init__(self, url: str, size: int = CONNECTIONS) -> None:
+        self._url = url
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[AsyncConnection[DictRow]] = []
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
+        """Lend a connection. Raises `psycopg.OperationalError`."""
+        async with self._free:
+            connection = await self._take_idle() or await self.connect()
+            try:
+                yield connection
+            finally:
+                is_usable = connection.info.transaction_status is TransactionStatus.IDLE
+                if is_usable and not self._is_closed:
+                    self._idle.append(connection)
+                else:
+                    await connection.close()
+
+    async def connect(self) -> AsyncConnection[DictRow]:
+        """Open a connection that the pool does not own. Raises `psycopg.OperationalError`."""
+        arguments = connect_arguments(self._url)
+        return await AsyncConnection.connect(
+            libpq_url(self._url), autocommit=True, row_factory=dict_row, **arguments
+        )
+
+    async def _take_idle(self) -> AsyncConnection[DictRow] | None:
+        while self._idle:
+            connection = self._idle.pop()
+            # The server sends nothing unasked but the reason why it closes the connection.
+            if not _is_readable(connection.fileno()):
+                return connection
+            await connection.close()
+        return None
+
+    async def close(self) -> None:
+        """Close the idle connections; those that are lent are closed when they come back."""
+        self._is_closed = True
+        while self._idle:
+            await self._idle.pop().close()
+
+
+class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
+    """langgraph's `AsyncPostgresSaver` for concurrent runs, with compression and rollback.
+
+    Its errors are those of psycopg.
+    """
+
+    def __init__(
+        self, pool: ConnectionPool, *, serde: SerializerProtocol | None = None, faults: Faults | None = None
+    ) -> None:
+        super().__init__(cast(Any, pool), serde=compressing_serde(serde))
+        self._pool = pool
+        self._prepare(faults)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, faults: Faults | None = None) -> AsyncIterator[PostgresRuntimeSaver]:
+        """Open the saver on this database and create or update its tables."""
+        saver = cls(ConnectionPool(url), faults=faults)
+        try:
+            await saver.setup()
+            yield saver
+        finally:
+            await saver._pool.close()
+
+    async def setup(self) -> None:
+        """Create or update the tables, in one transaction under a lock for all processes.
+
+        langgraph's own `setup` builds indexes concurrently, which waits for the transactions of other
+        processes that wait for it. The versions it records are kept up.
+        """
+        async with self._pool.connection() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", [SETUP_LOCK])
+            cursor = connection.cursor(row_factory=tuple_row)
+            version = -1
+            if await _fetch_value(cursor, "SELECT to_regclass('checkpoint_migrations')") is not None:
+                version = await _fetch_value(cursor, "SELECT coalesce(max(v), -1) FROM checkpoint_migrations")
+            for number, migration in enumerate(self.MIGRATIONS[version + 1 :], version + 1):
+                await cursor.execute(migration.replace(" CONCURRENTLY", ""))
+                await cursor.execute("INSERT INTO checkpoint_migrations (v) VALUES (%s)", [number])
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return None if _names_nothing(config) else await super().aget_tuple(config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the matching checkpoints, latest first."""
+        if _names_nothing(config) or _names_nothing(before):
+            return
+        wanted = clean_filter(filter)
+        # All are read first, so that no connection is held while the caller does something else.
+        for one in [one async for one in super().alist(config, filter=wanted, before=before, limit=limit)]:
+            yield one
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete all checkpoints and writes of a thread."""
+        await self._write(*((statement, [str(thread_id)]) for statement in _DELETE_THREAD))
+
+    async def _store_checkpoint(
+        self, place: dict[str, Any], checkpoint: Checkpoint, facts: str, new_versions: ChannelVersions
+    ) -> None:
+        parent = place.get("checkpoint_id")
+        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        plain = {name: value for name, value in values.items() if _is_plain(value)}
+        # If the parent could not be stored, its values were not either.
+        is_lost = parent is not None and self._outcomes.get(parent) is False
+        changed = versions if is_lost else new_versions
+        blobs = [
+            (name, str(versions[name]), *self.serde.dumps_typed(value))
+            for name, value in values.items()
+            if name not in plain and name in changed
+        ]
+        thread = str(place["thread_id"]), place["checkpoint_ns"]
+        body = orjson.dumps({**checkpoint, "channel_values": plain}).decode()
+        row = (*thread, checkpoint["id"], parent, body, facts)
+        await self._write((_PUT_WITH_BLOBS, (*thread, *_columns(blobs), *row)) if blobs else (_PUT, row))
+
+    async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None:
+        if can_replace:
+            # A statement may replace a row only once.
+            rows = [*{row[:6]: row for row in rows}.values()]
+        if rows:
+            await self._write((_REPLACE_WRITES if can_replace else _ADD_WRITES, _columns(rows)))
+
+    async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool:
+        return bool(await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)))
+
+    async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
+        return bool(await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id)))
+
+    async def latest_checkpoint_id(self, thread_id: str) -> str | None:
+        found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
+        return found
+
+    async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[WriteRow]:
+        return cast(list[WriteRow], await self._fetch_rows(_SELECT_WRITES, (thread_id, checkpoint_id)))
+
+    async def roll_back_run(
+        self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
+    ) -> None:
+        statements: list[Statement] = [
+            (_DELETE_RUN[0], (thread_id, thread_id, run_id)),
+            (_DELETE_RUN[1], (thread_id, run_id)),
+            (_DELETE_UNUSED, (thread_id,) * 3),
+        ]
+        if base is not None and writes is not None:
+            statements.append((_DELETE_WRITES, (thread_id, base)))
+            if writes:
+                statements.append((_ADD_WRITES, _columns(writes)))
+        await self._write(*statements)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._write(*((statement, (target_thread_id, source_thread_id)) for statement in _COPY))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        threads = [row[0] for row in await self._fetch_rows(_THREADS_OF_RUNS, ([*run_ids],))]
+        deletions = [(statement, ([*run_ids],)) for statement in _DELETE_FOR_RUNS]
+        await self._write(*deletions, *((_DELETE_UNUSED, (thread,) * 3) for thread in threads))
+
+    async def _list_heads(self, thread_id: str) -> Sequence[tuple[str, str]]:
+        return cast(list[tuple[str, str]], await self._fetch_rows(_SELECT_HEADS, (thread_id,)))
+
+    async def _delete_older(self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]) -> None:
+        older = (thread_id, namespace, latest, [*needed])
+        deletions = ((statement, older) for statement in _DELETE_OLDER)
+        await self._write(*deletions, (_DELETE_UNUSED, (thread_id,) * 3))
+
+    async def _write(self, *statements: Statement) -> None:
+        """Execute the statements in one transaction; all writes go through here."""
+        await _finish(self._execute(*statements))
+
+    async def _execute(self, *statements: Statement) -> None:
+        async with self._pool.connection() as connection:
+            if len(statements) == 1:
+                await connection.execute(*statements[0])
+                return
+            async with connection.transaction():
+                for statement, values in statements:
+                    await connection.execute(statement, values)
+
+    async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        async with (
+            self._pool.connection() as connection,
+            connection.cursor(binary=True, row_factory=tuple_row) as cursor,
+        ):
+            return await (await cursor.execute(query, values)).fetchall()
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
+        """Open a cursor for langgraph's own queries, without its lock."""
+        async with (
+            self._pool.connection() as connection,
+            connection.cursor(binary=True, row_factory=dict_row) as cursor,
+        ):
+            yield cursor
+
+
+async def _fetch_value(cursor: AsyncCursor[tuple[Any, ...]], query: str) -> Any:
+    row = await (await cursor.execute(query)).fetchone()
+    return row and row[0]
+
+
+async def _finish(write: Awaitable[T]) -> T:
+    """Let a write end before its caller is cancelled: `end_run` waits for it, and a rollback comes after."""
+    task = asyncio.ensure_future(write)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        task.exception()  # marks it as seen
+        raise
+
+
+def _is_readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON in PostgreSQL keeps a value as it is. It has neither NUL nor negative zero, turns
+    large floats into integers, and is not compressed.
+    """
+    if type(value) is str:
+        return len(value) <= SMALL_BYTES and value.isprintable()
+    return value is None or type(value) is bool or (type(value) is int and SMALLEST <= value <= LARGEST)
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _names_nothing(config: RunnableConfig | None) -> bool:
+    """Return whether the place contains NUL, which no stored place does; PostgreSQL refuses to compare it."""
+    place = config["configurable"] if config else {}
+    names = ("thread_id", "checkpoint_ns", "checkpoint_id")
+    return any("\0" in str(place.get(name, "")) for name in names)
