@@ -23,6 +23,7 @@ from bot.store.turns import save_turn
 from bot.store.usage import TurnUsage
 from tests.browser.axe import serious
 from tests.browser.furniture import LOOKS
+from tests.browser.steps import Steps
 from tests.browser.tab import CONSOLE, PHONE, Tab, opened
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
@@ -153,12 +154,51 @@ async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path:
             await tab.dialog.get_by_role("button", name="Save").click()
             await expect(table).to_contain_text("Member")
             assert await roles(service) == {"tg:7": "member"}
+            await tab.page.get_by_role("button", name="Change: Ann").click()
+            await expect(tab.dialog.get_by_label("Where")).to_have_value("tg")
+            await tab.dialog.get_by_label("Role").select_option("admin")
+            await tab.dialog.get_by_label("Where").select_option("All accounts on Telegram: tg")
+            await tab.dialog.get_by_role("button", name="Save").click()
+            await expect(tab.page.locator(".panel")).to_contain_text("All accounts on Telegram")
+            assert await roles(service) == {"telegram:7": "admin"}
             await tab.page.get_by_role("button", name="Revoke: Ann").click()
             await tab.dialog.locator(".primary").click()
             await expect(said(tab, "Role revoked: Ann.")).to_be_visible()
             assert await roles(service) == {}
             await tab.page.get_by_role("link", name="Everyone").click()
             await expect(table.get_by_role("link", name="Ann")).to_be_visible()
+
+
+async def test_somebody_becomes_admin_of_one_account_in_four_steps(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, extra=TWO_ACCOUNTS) as service:
+        for one in (message(), message(sender=BEN, chat="c2")):
+            await accept(service.service.db, admission(one), now=service.service.clock.now())
+        async with opened(browser, service, viewport=WIDE) as tab:
+            page, steps = tab.page, Steps(tab.page)
+            await steps.opens("People")
+            await steps.fills(page.get_by_role("searchbox", name="Search people"), "ben")
+            await steps.clicks(page.get_by_role("button", name="Role of Ben: default"))
+            await steps.clicks(page.get_by_role("menuitemradio", name="Admin on far"))
+            await expect(said(tab, "Role of Ben saved: Admin on far.")).to_be_visible()
+            assert (await roles(service), steps.count) == ({"far:8": "admin"}, 4)
+            await expect(page.get_by_role("link", name="Ben", exact=True)).to_be_focused()
+            await page.get_by_role("button", name="Undo").click()
+            await expect(page.get_by_role("button", name="Role of Ben: default")).to_be_visible()
+            assert await roles(service) == {}
+            await page.keyboard.press("Control+k")
+            await page.keyboard.type("ann")
+            await tab.dialog.get_by_role("option", name="Ann").click()
+            change = page.locator(".panel").get_by_role("button", name="Change role")
+            await change.click()
+            assert await serious(page) == []
+            await page.get_by_role("menuitemradio", name="Owner on all Telegram accounts").click()
+            await expect(tab.dialog).to_contain_text("Owners can do everything")
+            await tab.dialog.get_by_role("button", name="Cancel").click()
+            assert await roles(service) == {}
+            await change.click()
+            await page.get_by_role("menuitemradio", name="Admin on far").click()
+            await expect(page.locator(".panel .thing").first).to_contain_text("far")
+            assert await roles(service) == {"far:7": "admin"}
 
 
 async def test_a_role_on_an_account_that_is_named_like_its_platform(browser: Browser, tmp_path: Path) -> None:
@@ -173,11 +213,11 @@ access: {admins: ["telegram:1"]}
         there = replace(of, origin=replace(of.origin, account="telegram"))
         await service.service.db.transact(accept_batch, "telegram", [admission(there)], "", 1.0, 20)
         async with opened(browser, service, f"{START}people", viewport=PHONE) as tab:
-            await tab.page.get_by_role("button", name="Grant role").click()
-            await tab.dialog.get_by_role("combobox", name="Person or group").fill("ann")
-            await tab.page.get_by_role("option", name="Ann").click()
-            await tab.dialog.get_by_label("Role").select_option("admin")
-            await tab.dialog.get_by_label("Where").select_option("Only on telegram")
+            await tab.page.goto(f"{service.url}{START}people?show=all")
+            await tab.page.get_by_role("button", name="Role of Ann").click()
+            await tab.page.get_by_role("menuitemradio", name="Admin on telegram", exact=True).click()
+            await expect(tab.dialog.get_by_label("Role")).to_have_value("admin")
+            await expect(tab.dialog.get_by_label("Where")).to_have_value("telegram")
             await expect(tab.dialog).to_contain_text("in a list for telegram only")
             assert await serious(tab.page) == []
             await tab.dialog.get_by_role("button", name="Save").click()

@@ -1,4 +1,4 @@
-// Search over pages, chats and messages (Ctrl+K).
+// Search over pages, people, chats and messages (Ctrl+K).
 
 import { html, nothing } from "../vendor/lit.js";
 import { get, withQuery } from "../api/client.js";
@@ -7,7 +7,8 @@ import { openDialog } from "../ui/dialog.js";
 import { Element } from "../ui/element.js";
 import { time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
-import { PAGES } from "./pages.js";
+import { findPeople } from "../ui/sources.js";
+import { findPage, PAGES } from "./pages.js";
 import { chatAddress, go } from "./router.js";
 import { marked } from "./marks.js";
 
@@ -15,6 +16,7 @@ import { marked } from "./marks.js";
 const WAIT = 150;
 const RECENT = 6;
 const ENOUGH = 8;
+const PEOPLE = 5;
 const PAGES_READ = 5;
 
 /** @typedef {{group: string, icon: string, text: string, excerpt?: string, at?: number, address: string}} Entry */
@@ -50,6 +52,13 @@ async function findChats(typed, signal) {
   }));
 }
 
+/** People by name, whose details open. @returns {Promise<Entry[]>} */
+async function findPersons(typed) {
+  if (!typed || !findPage("people")) return [];
+  const found = await findPeople(typed);
+  return found.slice(0, PEOPLE).map(({ value, text, hint }) => ({ group: "people", icon: "users", text, excerpt: hint, address: `#/people/${encodeURIComponent(value)}` }));
+}
+
 class Palette extends Element {
   static properties = { close: { attribute: false }, typed: { state: true }, chats: { state: true }, selected: { state: true }, waits: { state: true } };
 
@@ -69,7 +78,7 @@ class Palette extends Element {
   /** @returns {Entry[]} */
   get entries() {
     const pages = matchingPages(this.typed);
-    const order = ["chats", "messages"].flatMap((group) => this.chats.filter((one) => one.group === group));
+    const order = ["people", "chats", "messages"].flatMap((group) => this.chats.filter((one) => one.group === group));
     return this.typed ? [...pages, ...order] : [...this.chats, ...pages];
   }
 
@@ -80,7 +89,7 @@ class Palette extends Element {
     const { signal } = this.asking;
     this.waits = true;
     this.timer = setTimeout(async () => {
-      const found = await findChats(typed, signal).catch(() => []);
+      const found = (await Promise.all([findPersons(typed), findChats(typed, signal)].map((one) => one.catch(() => [])))).flat();
       if (signal.aborted) return;
       Object.assign(this, { chats: found, waits: false, selected: 0 });
     }, wait);
@@ -129,7 +138,7 @@ class Palette extends Element {
         ${entry.at ? html`<small class="quiet">${time(entry.at)}</small>` : nothing}</div>`;
     };
     return html`<input class="input" type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-        aria-label=${t("app.search")} placeholder=${t("palette.placeholder")} aria-activedescendant=${entries.length ? `entry-${this.selected}` : nothing}
+        aria-label=${t("app.search")} placeholder=${t(findPage("people") ? "palette.placeholderPeople" : "palette.placeholder")} aria-activedescendant=${entries.length ? `entry-${this.selected}` : nothing}
         @input=${this.changed} @keydown=${this.key} />
       <div class="entries" id="palette-list" role="listbox" aria-label=${t("palette.results")} aria-busy=${this.waits}>${entries.map(row)}</div>
       ${entries.length || this.waits ? nothing : html`<p class="quiet none" role="status">${t("app.noMatches")}</p>`}`;

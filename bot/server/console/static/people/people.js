@@ -7,7 +7,7 @@ import { attempt, confirmDialog, formDialog, toast } from "../ui/dialog.js";
 import { initials, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { ListPage, table } from "../ui/list.js";
-import { menuButton } from "../ui/menu.js";
+import { menuAt, menuButton } from "../ui/menu.js";
 import { copyId, knownPeople, named, nameOf, platformName } from "../ui/names.js";
 import { findPeople } from "../ui/sources.js";
 import { applyChanges, getSettings } from "../setup/settings.js";
@@ -24,6 +24,10 @@ const REQUESTS = 4;
 const LISTS = { owner: "owners", admin: "admins", member: "members", blocked: "blocked" };
 const path = (entry) => `/api/access/${encodeURIComponent(entry)}`;
 const badge = (role) => html`<span class="badge ${KINDS[role] || ""}">${t(`role.${role}`)}</span>`;
+
+const LOCAL = ["web", "terminal"];
+/** The id in an entry, without the account or platform before it. */
+const idOf = (entry) => entry.split(":").slice(1).join(":");
 
 /** An entry that somebody typed, as an option of the picker. */
 const typedId = (typed) => (/^[^:\s]+:\S+$/.test(typed) ? { value: typed, text: typed, hint: t("picker.useId") } : null);
@@ -43,7 +47,7 @@ class People extends ListPage {
   constructor() {
     super();
     this.interval = 20_000;
-    /** @type {Promise<any[]> | null} */
+    /** @type {Promise<void> | null} */
     this.accounts = null;
     this.everyRequest = false;
     /** Platforms by account. @type {Map<string, string>} */
@@ -59,20 +63,30 @@ class People extends ListPage {
       ${menuButton(t("app.more"), "ellipsis", [{ text: t("people.pair"), icon: "hash", run: () => this.pair() }])}`;
   }
 
+  loadPlatforms() {
+    this.accounts ??= get("/api/channels?limit=200").then(({ channels }) => void (this.platforms = new Map(channels.map(({ account, platform }) => [account, platform]))));
+    return this.accounts;
+  }
+
   async loadRows() {
-    const [access, names, accounts] = await Promise.all([
+    const q = this.query.get("q");
+    // A search also finds those without a role.
+    const wantsNames = this.all || (q && !this.query.get("role"));
+    const [access, names] = await Promise.all([
       allPages("/api/access", "given"),
-      this.all ? get(withQuery("/api/names", { kind: "person", limit: 200, q: this.query.get("q") })) : null,
-      (this.accounts ??= get("/api/channels?limit=200").then(({ channels }) => channels)),
+      wantsNames ? get(withQuery("/api/names", { kind: "person", limit: 200, q })) : { people: [] },
+      this.loadPlatforms(),
     ]);
-    this.platforms = new Map(accounts.map(({ account, platform }) => [account, platform]));
     const roles = [...access.given.map((one) => ({ ...one, given: true })), ...access.configured.map((one) => ({ ...one, given: false }))];
-    const rows = this.all ? names.people.map((one) => ({ entry: one.person, ...one, role: this.roleOf(one.person, roles) })) : roles.filter((one) => this.isWanted(one));
+    const people = names.people.map((one) => ({ entry: one.person, ...one, ...this.roleOf(one.person, roles) }));
+    const rows = this.all ? people : [...roles.filter((one) => this.isWanted(one)), ...people.filter(({ role }) => !role)];
     return { rows, answer: { ...access, roles, next: null } };
   }
 
+  /** The role of a person, on whichever account. */
   roleOf(person, roles) {
-    return roles.find(({ entry }) => entry === person)?.role || "";
+    const { role = "", given, changeable } = roles.find(({ entry }) => this.personOf(entry) === person) || {};
+    return { role, given, changeable };
   }
 
   isWanted({ name, entry, role }) {
@@ -91,7 +105,7 @@ class People extends ListPage {
   listView(rows, { waiting, roles, defaults, default: fallback }) {
     const columns = [
       { head: t("people.person"), cell: (one) => named(one.name, nothing, one.entry) },
-      { head: t("people.role"), cell: (one) => (one.role ? badge(one.role) : html`<span class="quiet">${t("people.byDefault")}</span>`), place: "at-end" },
+      { head: t("people.role"), cell: (one) => this.roleCell(one), place: "at-end" },
       this.all ? { head: t("people.account"), cell: (one) => one.account } : { head: t("people.where"), cell: (one) => this.where(one) },
       ...(this.all ? [] : [{ head: t("people.since"), cell: (one) => (one.given ? time(one.at) : t("people.inFile")) }]),
     ];
@@ -111,11 +125,58 @@ class People extends ListPage {
       <p class="hint">${rule(fallback)} ${defaults.map((one) => `${t("people.onAccount", { account: one.account })} ${rule(one.default)}`).join(" ")}</p>`;
   }
 
+  /** The role in a row, as a menu where it can be changed. */
+  roleCell(one) {
+    const shown = one.role ? badge(one.role) : html`<span class="quiet">${t("people.byDefault")}</span>`;
+    const person = this.personOf(one.entry);
+    // Who uses an account of the service itself is an owner.
+    if (one.given === false || (one.given && !one.changeable) || LOCAL.includes(person.split(":")[0])) return shown;
+    const name = nameOf(one.name, one.entry);
+    return this.roleMenu({ value: person, text: name, account: one.name ? "" : undefined }, html`${shown}${icon("chevron-down")}`, "ghost tiny role",
+      t("people.roleOf", { name, role: one.role ? t(`role.${one.role}`) : t("people.byDefault") }));
+  }
+
+  /** A button whose menu gives a person a role at a place at once. */
+  roleMenu(who, text, className = "", label = "") {
+    return html`<button class="button ${className}" type="button" aria-haspopup="menu" aria-expanded="false" aria-label=${label || nothing}
+      @click=${(event) => menuAt(event.currentTarget, this.choices(who))}>${text}</button>`;
+  }
+
+  accountsOn(platform) {
+    return [...this.platforms].filter(([, of]) => of === platform).map(([account]) => account);
+  }
+
+  /** Roles and places that somebody can have, to choose from; those that they were given are marked. */
+  choices(who) {
+    const platform = who.value.split(":")[0];
+    const names = this.accountsOn(platform);
+    const isGroup = idOf(who.value).includes(":");
+    const at = (role, account) => {
+      const text = account ? t("people.roleOn", { role: t(`role.${role}`), account }) : t("people.roleEverywhere", { role: t(`role.${role}`), platform: platformName(platform) });
+      const entry = `${account || platform}:${idOf(who.value)}`;
+      // An account that is named like its platform has a list in the file, which the form explains.
+      const form = account === platform;
+      const checked = !form && this.data.answer.roles.some((one) => one.given && one.entry === entry && one.role === role);
+      return { text, checked, run: () => (form ? this.grant(who, null, { role, where: account }) : this.give(who.text, entry, role, text)) };
+    };
+    return [
+      ...(isGroup ? ["member", "blocked"] : ROLES).map((role) => at(role, "")),
+      ...names.filter((account) => account !== platform || (names.length > 1 && who.account !== undefined))
+        .flatMap((account) => ["-", ...(isGroup ? ["member"] : ["member", "admin"]).map((role) => at(role, account))]),
+    ];
+  }
+
+  /** Give a role; the message at the bottom takes it back. */
+  async give(name, entry, role, choice) {
+    if (role === "owner" && !(await confirmDialog(t("people.ownerAsk", { name }), t("people.ownerText"), t("people.grant")))) return;
+    const before = this.data.answer.roles.find((one) => one.given && one.entry === entry)?.role;
+    const undo = () => attempt(() => (before ? put(path(entry), { role: before }) : remove(path(entry)))).then(() => this.refresh());
+    if ((await attempt(() => put(path(entry), { role }))) !== undefined) await this.done(t("people.roleSaved", { name, choice }), entry, { text: t("people.undo"), run: undo });
+  }
+
   async loadDetail(entry) {
-    const access = await allPages("/api/access", "given");
-    const names = await knownPeople();
-    const id = entry.split(":").slice(1).join(":");
-    const same = (one) => one.entry === entry || one.entry.split(":").slice(1).join(":") === id;
+    const [access, names] = await Promise.all([allPages("/api/access", "given"), knownPeople(), this.loadPlatforms()]);
+    const same = (one) => one.entry === entry || idOf(one.entry) === idOf(entry);
     const given = access.given.filter(same);
     const configured = access.configured.filter(same);
     const name = names.get(entry) || [...given, ...configured].find((one) => one.name)?.name || "";
@@ -126,23 +187,24 @@ class People extends ListPage {
 
   /** `platform:id` of an entry that may name an account. */
   personOf(entry) {
-    const [scope, ...id] = entry.split(":");
-    return [this.platforms?.get(scope) || scope, ...id].join(":");
+    const [scope] = entry.split(":");
+    return `${this.platforms.get(scope) || scope}:${idOf(entry)}`;
   }
 
   detailView(one) {
     const { entry, person, given, configured, names } = one;
     const name = nameOf(one.name, entry);
     const group = person.split(":").length > 2;
+    const who = { value: person, text: name, account: one.name && !group ? "" : undefined };
     const go = (address, glyph, text) => html`<a class="button" data-go href=${address}>${icon(glyph)}${text}</a>`;
     return {
       title: html`<span class="named"><span class="avatar" aria-hidden="true">${initials(name)}</span><span class="words">${name}</span></span>`,
       actions: menuButton(t("app.more"), "ellipsis", [copyId(person)], "ghost icon"),
       body: html`
         <section><h3>${t("people.roles")}</h3>
-          ${[...given.map((role) => this.roleLine(role, name, true, names)), ...configured.map((role) => this.roleLine(role, name, false, names))]}
+          ${[...given.map((role) => this.roleLine(role, who, true, names)), ...configured.map((role) => this.roleLine(role, who, false, names))]}
           ${given.length || configured.length ? nothing : html`<p class="quiet">${t("people.noRole")}</p>`}
-          <div class="row"><button class="button" @click=${() => this.grant({ value: person, text: name, account: one.name && !group ? "" : undefined })}>${icon("shield")}${t("people.grant")}</button></div>
+          ${LOCAL.includes(person.split(":")[0]) ? nothing : html`<div class="row">${this.roleMenu(who, html`${icon("shield")}${t("people.changeRole")}${icon("chevron-down")}`)}</div>`}
         </section>
         ${group ? nothing : html`<section><h3>${t("people.more")}</h3><div class="row">
             ${go(`#/turns?person=${encodeURIComponent(person)}`, "activity", t("page.turns"))}
@@ -155,64 +217,63 @@ class People extends ListPage {
     };
   }
 
-  roleLine(role, name, given, names) {
+  roleLine(role, who, given, names) {
+    const name = who.text;
     const by = role.by && names.get(role.by);
     return html`<div class="thing"><div class="grow">${badge(role.role)} <span class="small">${this.where(role)}</span>
         <span class="quiet small as-block">${given ? html`${by ? t("people.by", { name: by }) : ""} ${time(role.at)}` : t("people.inFile")}</span></div>
       ${given && role.changeable ? html`<div class="row">
-          <button class="button tiny" aria-label=${t("people.changeName", { name })} @click=${() => this.change(role, name)}>${t("people.change")}</button>
+          <button class="button tiny" aria-label=${t("people.changeName", { name })} @click=${() => this.grant(who, role)}>${t("people.change")}</button>
           <button class="button tiny danger" aria-label=${t("people.revokeName", { name })} @click=${() => this.revoke(role, name)}>${t("people.revoke")}</button></div>` : nothing}
     </div>`;
   }
 
-  roleField(value = "member", where = "") {
-    return html`${where ? html`<p>${t("people.where")}: <strong>${where}</strong></p>` : nothing}<div class="field"><label for="role">${t("people.role")}</label><select class="input" id="role" name="role">
+  roleField(value = "member") {
+    return html`<div class="field"><label for="role">${t("people.role")}</label><select class="input" id="role" name="role">
       ${ROLES.map((role) => html`<option value=${role} ?selected=${role === value}>${t(`role.${role}`)}</option>`)}</select>
       <small>${t("people.roleHint")}</small></div>`;
   }
 
   /** Say what was done, and go to the row of the entry. */
-  async done(said, entry = "") {
-    toast(said);
+  async done(said, entry = "", action = null) {
+    toast(said, action);
     await this.refresh();
     await this.updateComplete;
     const row = !this.rest && [...this.querySelectorAll(".row-link")].find((one) => one.getAttribute("href") === this.address(entry));
     if (row) /** @type {HTMLElement} */ (row).focus();
   }
 
-  async grant(who = null) {
-    const [accounts, settings] = await Promise.all([this.accounts ?? [], getSettings().catch(() => null)]);
+  /** Ask for a role and its place: of anybody, of a person, or another one instead of a given role. */
+  async grant(who = null, given = null, first = { role: given?.role, where: given?.entry.split(":")[0] }) {
+    const settings = await getSettings().catch(() => null);
     let chosen = who;
-    let where = "";
+    let where = this.platforms.has(first.where) && (first.where !== who?.value.split(":")[0] || !given) ? first.where : "";
     const fields = (redraw) => {
       const platform = chosen?.value.split(":")[0] || "";
-      const names = accounts.filter((one) => one.platform === platform).map(({ account }) => account);
+      const names = this.accountsOn(platform);
       // An entry with the name of the platform counts on all of its accounts, also if one has that name: on that one
       // alone, a person can have a role by its own list in the file.
       const inList = settings?.writable && names.length > 1 && chosen?.account !== undefined;
       const own = names.filter((account) => account !== platform || inList);
       const all = t("people.everyAccount", { platform: platformName(platform) });
-      return html`<roe-picker label=${t("people.person")} name="entry" required .source=${findPeople} .free=${typedId} .chosen=${chosen} hint=${t("people.entryHint")}
-          @change=${(event) => { chosen = event.detail; redraw(); }}></roe-picker>
-        ${this.roleField()}
+      return html`${given ? nothing : html`<roe-picker label=${t("people.person")} required .source=${findPeople} .free=${typedId} .chosen=${chosen} hint=${t("people.entryHint")}
+          @change=${(event) => { chosen = event.detail; redraw(); }}></roe-picker>`}
+        ${this.roleField(first.role)}
         <div class="field"><label for="where">${t("people.where")}</label><select class="input" id="where" name="where" aria-describedby="where-about" @change=${(event) => { where = event.target.value; redraw(); }}>
           <option value="">${!platform ? t("people.everywhere") : names.length ? `${all}: ${names.join(", ")}` : all}</option>
-          ${own.map((account) => html`<option value=${account}>${t("people.onlyOn", { account })}</option>`)}</select>
-          <small id="where-about" aria-live="polite">${platform && where === platform ? t("people.inOwnList", { file: settings.file, account: where }) : nothing}</small></div>`;
+          ${own.map((account) => html`<option value=${account} ?selected=${account === where}>${t("people.onlyOn", { account })}</option>`)}</select>
+          <small id="where-about" aria-live="polite">${inList && platform && where === platform ? t("people.inOwnList", { file: settings.file, account: where }) : nothing}</small></div>`;
     };
     let entry = "";
-    const send = (data) => {
-      const [scope, ...id] = data.get("entry").split(":");
-      entry = [data.get("where") || scope, ...id].join(":");
-      if (data.get("where") === scope) return grantInList(settings, scope, entry, data.get("role"));
-      return put(path(entry), { role: data.get("role") });
+    const send = async (data) => {
+      const [scope] = chosen.value.split(":");
+      const [role, inFile] = [data.get("role"), data.get("where") === scope];
+      entry = `${data.get("where") || scope}:${idOf(chosen.value)}`;
+      await (inFile ? grantInList(settings, scope, entry, role) : put(path(entry), { role }));
+      if (given && (inFile || entry !== given.entry)) await remove(path(given.entry));
     };
-    if (await formDialog(t("people.grant"), fields, t("app.save"), send)) await this.done(t("people.granted"), entry);
-  }
-
-  async change(role, name) {
-    const send = (data) => put(path(role.entry), { role: data.get("role") });
-    if (await formDialog(t("people.changeName", { name }), () => this.roleField(role.role, this.where(role)), t("app.save"), send)) await this.done(t("people.granted"));
+    const title = given ? t("people.changeName", { name: who.text }) : t("people.grant");
+    if (await formDialog(title, fields, t("app.save"), send)) await this.done(t("people.granted"), entry);
   }
 
   async revoke(role, name) {

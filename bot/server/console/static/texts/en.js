@@ -86,6 +86,8 @@ export default {
   "keys.newLine": "New line",
   "keys.help": "Show this list",
   "palette.placeholder": "Search pages, chats and messages",
+  "palette.placeholderPeople": "Search pages, people, chats and messages",
+  "palette.people": "People",
   "palette.results": "Results",
   "palette.untitled": "Untitled",
   "palette.recent": "Recent chats",

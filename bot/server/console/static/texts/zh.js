@@ -86,6 +86,8 @@ export default {
   "keys.newLine": "换行",
   "keys.help": "显示此列表",
   "palette.placeholder": "搜索页面、聊天和消息",
+  "palette.placeholderPeople": "搜索页面、人员、聊天和消息",
+  "palette.people": "人员",
   "palette.results": "结果",
   "palette.untitled": "未命名",
   "palette.recent": "最近的聊天",
