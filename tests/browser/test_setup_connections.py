@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from playwright.async_api import Browser, expect
 
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.browser.axe import serious
+from tests.browser.steps import Steps
 from tests.browser.tab import PHONE, opened
 from tests.browser.test_setup_pages import START, choose, entry, extensions, said
+from tests.harness.mcp import our_server
 from tests.platforms.web.serving import MODELS, world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -130,8 +133,14 @@ async def test_an_mcp_server_is_added_beside_another(
         await expect(entry(tab, "things")).to_contain_text("Does things")
         await page.get_by_role("link", name="Add a server").click()
         await page.get_by_label("Type").select_option("Command on this machine")
-        await page.get_by_label("Name", exact=True).fill("mine")
         await page.get_by_label("Command", exact=True).fill(SERVER)
+        name = page.get_by_label("Name", exact=True)
+        await expect(name).to_have_value("tests-harness-mcp_server")
+        await name.fill("things")
+        await expect(page.locator("roe-form")).to_contain_text("Another server already has this name.")
+        await page.get_by_role("button", name="Connect and list tools").click()
+        await expect(name).to_be_focused()
+        await name.fill("mine")
         await page.get_by_role("button", name="Connect and list tools").click()
         await expect(page.locator("#found")).to_be_focused()
         tools = await page.locator(".check strong").all_inner_texts()
@@ -171,6 +180,42 @@ async def test_an_mcp_server_is_added_beside_another(
         await dialog.locator(".primary").click()
         await expect(said(tab, "mine was removed.")).to_be_visible()
         assert list(json.loads(extensions.read_text())["mcpServers"]) == ["things"]
+
+
+async def test_an_mcp_server_is_added_with_one_tool_in_six_steps(
+    browser: Browser, tmp_path: Path, extensions: Path
+) -> None:
+    extensions.write_text(json.dumps({"mcpServers": {"local": {"command": "x", "enabled": False}}}))
+    async with (
+        our_server("http") as (port, _),
+        world(tmp_path) as service,
+        opened(browser, service) as tab,
+    ):
+        page, steps = tab.page, Steps(tab.page)
+        checks = list[str]()
+        page.on("request", lambda request: checks.extend(re.findall("servers/check$", request.url)))
+        await steps.opens("MCP servers")
+        await steps.clicks(page.get_by_role("link", name="Add a server"))
+        await steps.fills(page.get_by_label("URL", exact=True), f"http://127.0.0.1:{port}/mcp")
+        await expect(page.get_by_label("Name", exact=True)).to_have_value("local-2")
+        await steps.clicks(page.get_by_role("checkbox", name="add", exact=False).first)
+        await steps.clicks(page.get_by_role("button", name="Add the server"))
+        await expect(said(tab, "local-2 was added.")).to_be_visible()
+        assert steps.count <= 6
+        assert json.loads(extensions.read_text())["mcpServers"]["local-2"]["tools"] == ["add"]
+        await page.get_by_role("link", name="Add a server").click()
+        await page.get_by_label("URL", exact=True).fill("http://127.0.0.1:9/mcp")
+        await expect(page.locator("#found")).to_have_text("The server can't be used")
+        assert len(checks) == 2
+        await page.get_by_label("Type").select_option("Command on this machine")
+        await expect(page.locator("#found")).to_have_count(0)
+        await page.get_by_label("Command", exact=True).fill("npx -y @example/server-of-tickets")
+        await expect(page.get_by_label("Name", exact=True)).to_have_value("of-tickets")
+        await page.get_by_label("Type").select_option("Remote server (URL)")
+        await page.get_by_role("button", name="Connect and list tools").click()
+        await page.get_by_role("button", name="Add it anyway").click()
+        await expect(entry(tab, "local-3")).to_contain_text("The last check failed")
+        assert len(checks) == 3
 
 
 async def test_documentation_is_searched_and_read(browser: Browser, tmp_path: Path) -> None:

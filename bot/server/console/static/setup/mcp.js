@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit.js";
 import { ApiError, get, patch, post, put, remove } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { attempt, toast } from "../ui/dialog.js";
+import { proposedName, words } from "./mcp-names.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
 import { Page } from "../ui/page.js";
@@ -12,6 +13,7 @@ import { isOwner } from "../app/session.js";
 import { badge, confirmed, entries, entry, formIn, intro, toggle } from "./parts.js";
 
 const KINDS = { ready: "good", starting: "warn", idle: "info", unavailable: "bad" };
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const SIGN_IN = /sign[ _-]?in/i;
 const at = (name) => `/api/mcp/servers/${encodeURIComponent(name)}`;
 
@@ -23,8 +25,9 @@ class McpServers extends Page {
     this.found = null;
     /** Its tools that are on, unless all are: none at first, since a server may have tools that do harm. @type {Set<string>} */
     this.chosen = new Set();
-    /** The server whose tools are chosen. */
+    /** The server whose tools are chosen, and the name that was proposed for it. */
     this.server = "";
+    this.proposed = "";
     this.all = false;
     this.missing = false;
     /** Tools of servers that were added just now and start with the next run. @type {Map<string, any[]>} */
@@ -133,65 +136,84 @@ class McpServers extends Page {
 
   // Adding a server
 
-  fields = (values) => {
+  fields(values) {
     const check = (_, now) => this.look(now);
     const remote = (values.kind || "url") === "url";
+    const wrong = this.wrongName(values.name);
     return [
       { key: "kind", label: t("mcp.kind"), type: "choice", choices: [["url", t("mcp.kindUrl")], ["command", t("mcp.kindCommand")]], value: "url", required: true },
-      { key: "name", label: t("mcp.name"), required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]*", wrong: t("mcp.wrongName"), hint: t("mcp.nameHint"), check },
       remote && { key: "url", label: t("mcp.url"), type: "url", required: true, placeholder: "https://example.com/mcp", pattern: "https?://.+", wrong: t("models.wrongAddress"), check },
       remote && { key: "token", label: t("mcp.token"), type: "secret", hint: t("mcp.tokenHint"), check },
       !remote && { key: "command", label: t("mcp.command"), required: true, placeholder: "npx -y @example/server", hint: t("mcp.commandHint") },
       !remote && { key: "env", label: t("mcp.env"), type: "area", placeholder: "TOKEN=…", hint: t("mcp.envHint") },
-      { key: "description", label: t("mcp.description"), hint: t("mcp.descriptionHint") },
+      { key: "name", label: t("mcp.name"), required: true, pattern: wrong && "(?!)", wrong, hint: wrong ? html`<span class="problem">${icon("circle-alert")} ${wrong}</span>` : t("mcp.nameHint") },
+      { key: "description", label: t("mcp.description"), hint: t("mcp.descriptionHint"), extra: this.found ? this.foundView(this.found) : nothing },
     ].filter(Boolean);
-  };
+  }
+
+  get names() {
+    return new Set([...this.data.servers.map(({ name }) => name), ...Object.keys(this.data.config)]);
+  }
+
+  wrongName(name) {
+    if (!name) return "";
+    return this.names.has(name) ? t("mcp.taken") : NAME.test(name) ? "" : t("mcp.wrongName");
+  }
+
+  /** Forget the tools of what is no longer meant, and propose a name until the person enters one. */
+  changed({ target: form, detail: key }) {
+    if (key === "name" || key === "description") return;
+    this.listed = "";
+    this.found = null;
+    const { name, ...values } = form.values;
+    if (!name || name === this.proposed) form.values = { ...form.values, name: (this.proposed = proposedName(values, this.names)) };
+    this.requestUpdate();
+  }
 
   /** Ask the server for its tools. */
   async list(values) {
+    const server = JSON.stringify({ ...serverOf(values), description: "" });
     this.found = null;
-    const body = { name: values.name, server: serverOf(values) };
-    const found = await post("/api/mcp/servers/check", body);
-    this.found = { ...found, body };
-    // Another name or description of the same server is no reason to choose again.
-    const server = JSON.stringify({ ...body.server, description: "" });
+    this.listed = server;
+    const found = await post("/api/mcp/servers/check", { name: NAME.test(values.name) ? values.name : "server", server: serverOf(values) });
+    // Meanwhile, the form may describe another server.
+    if (this.listed !== server) return found;
+    this.found = found;
     if (server !== this.server) Object.assign(this, { server, chosen: new Set(), all: false });
     this.missing = false;
-    await this.updateComplete;
     this.requestUpdate();
     return found;
   }
 
-  /** Once a remote server has a name and an address, ask it while the person goes on. A program is started by the button only. */
+  /** Ask a remote server once its address is complete. A program is started by the button only. */
   async look(values) {
-    if (!values.name || !/^https?:\/\/.+/.test(values.url || "")) return null;
+    if (!isComplete(values)) return null;
     const found = await this.list(values);
-    return { ok: this.works(found) || null };
+    return { ok: this.works(found) || null, text: found.tools.length ? t("mcp.chooseBelow") : "" };
   }
 
   async check(values) {
     await this.list(values);
     await this.updateComplete;
     const title = /** @type {HTMLElement | null} */ (this.querySelector("#found"));
-    title?.closest("section").scrollIntoView({ block: "start" });
+    title?.scrollIntoView({ block: "start" });
     title?.focus({ preventScroll: true });
   }
 
-  async add() {
-    const { body, tools, detail } = this.found;
+  async add(values) {
+    const { tools, detail } = this.found;
     // The tools of a server that could not be reached are not known yet.
     const all = this.all || !tools.length;
     this.missing = !all && !this.chosen.size;
     this.requestUpdate();
     if (this.missing) return;
-    const server = all ? body.server : { ...body.server, tools: [...this.chosen] };
-    const done = await attempt(() => post("/api/mcp/servers", { ...body, server }).then(() => true), t("mcp.added", { name: body.name }));
-    if (!done) return;
-    this.known.set(body.name, tools);
-    if (this.works(this.found)) this.unchecked.delete(body.name);
-    else this.unchecked.set(body.name, detail || t("mcp.notReached"));
-    this.found = null;
-    this.server = "";
+    const { name } = values;
+    await post("/api/mcp/servers", { name, server: { ...serverOf(values), ...(all ? {} : { tools: [...this.chosen] }) } });
+    toast(t("mcp.added", { name }));
+    this.known.set(name, tools);
+    if (this.works(this.found)) this.unchecked.delete(name);
+    else this.unchecked.set(name, detail || t("mcp.notReached"));
+    Object.assign(this, { found: null, server: "", proposed: "" });
     go("#/mcp");
     await this.refresh();
   }
@@ -204,10 +226,12 @@ class McpServers extends Page {
   }
 
   addView() {
+    const works = this.found && this.works(this.found);
+    const more = html`<a class="button" data-go href="#/mcp">${t("app.cancel")}</a>
+      ${this.found && !works ? html`<button class="button" type="button" @click=${(event) => attempt(() => this.add(event.target.closest("roe-form").values))}>${t("mcp.addAnyway")}</button>` : nothing}`;
     return html`${intro(t("mcp.addIntro"), "howto/connect-mcp-servers")}
-      <section class="card padded narrow"><roe-form .fields=${this.fields} .yes=${t("mcp.check")} .send=${(values) => this.check(values)}
-        .more=${html`<a class="button" data-go href="#/mcp">${t("app.cancel")}</a>`} @changed=${() => this.found && ((this.found = null), this.requestUpdate())}></roe-form></section>
-      ${this.found ? this.foundView(this.found) : nothing}`;
+      <section class="card padded narrow"><roe-form .fields=${(values) => this.fields(values)} .yes=${works ? t("mcp.addNow") : t("mcp.check")}
+        .send=${(values) => (works ? this.add(values) : this.check(values))} .more=${more} @changed=${this.changed}></roe-form></section>`;
   }
 
   works({ state, tools }) {
@@ -220,7 +244,7 @@ class McpServers extends Page {
       Object.assign(this, { all: event.target.checked, missing: false });
       this.requestUpdate();
     };
-    return html`<section class="card padded narrow stack" aria-labelledby="found">
+    return html`<section class="stack" aria-labelledby="found">
       <h2 id="found" tabindex="-1">${works ? t("mcp.found", { count: tools.length }) : t("mcp.notReached")}</h2>
       ${detail ? html`<p class=${works ? "quiet" : "problem"}>${detail}</p>` : nothing}
       ${tools.length ? html`<p class="small quiet">${t("mcp.choose")}</p>
@@ -229,9 +253,6 @@ class McpServers extends Page {
         @change=${(event) => this.flip(tool.name, event.target.checked)} /><span class="words"><strong>${tool.name}</strong>
         ${tool.description ? html`<br /><span class="small quiet">${tool.description}</span>` : nothing}</span></label></li>`)}</ul>
       ${this.missing ? html`<p class="problem" role="alert">${t("mcp.noneChosen")}</p>` : nothing}
-      <div class="answers">
-        <button class="button ${works ? "primary" : ""}" @click=${() => this.add()}>${works ? t("mcp.addNow") : t("mcp.addAnyway")}</button>
-      </div>
     </section>`;
   }
 }
@@ -246,8 +267,11 @@ function serverOf({ kind, url, token, command, env, description }) {
   return { type: "stdio", command: program, args, ...(pairs.length ? { env: Object.fromEntries(pairs) } : {}), ...about };
 }
 
-/** The words of a command line; quotes keep spaces. */
-const words = (line) => [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare);
+/** True if an address can be asked while it is typed: the host is whole, above all if a token would be sent there. */
+function isComplete({ url = "", token }) {
+  const address = /^https?:/.test(url) && URL.canParse(url) ? new URL(url) : null;
+  return Boolean(address && (address.pathname.length > 1 || (!token && /\.[a-z]{2,}$/.test(address.hostname))));
+}
 
 function parsed(written) {
   try {
