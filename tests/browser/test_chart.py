@@ -41,7 +41,7 @@ async def test_an_excel_file_comes_back_as_a_chart(browser: Browser, tmp_path: P
         await expect(page.locator("#files li")).to_contain_text("sales.xlsx")
         await page.fill("#text", "A chart of the revenue, please")
         await page.keyboard.press("Enter")
-        chart = page.locator("a.picture img")
+        chart = page.get_by_role("figure", name="chart.png").locator("img")
         await expect(chart).to_be_visible(timeout=60_000)
         await expect(page.locator(".answer").last).to_contain_text("North sold most: 2700.5.")
         loaded = "image => image.complete && image.naturalWidth"

@@ -270,14 +270,15 @@ async def test_each_trouble_is_said_with_its_remedy(browser: Browser, tmp_path: 
 async def test_two_editors_and_a_closed_tab(browser: Browser, tmp_path: Path) -> None:
     planted, folder = Planted(), tmp_path / "empty"
     async with AsyncExitStack() as stack:
-        service, link = await stack.enter_async_context(new_service(folder))
-        owner = await stack.enter_async_context(owner_at(browser, link))
         telegram = await stack.enter_async_context(
             WIRES["telegram"].serve(token=planted.make("telegram.bot_token"))
         )
         discord = await stack.enter_async_context(
             WIRES["discord"].serve(token=planted.make("discord.bot_token"))
         )
+        # The service leaves first, while the platforms still answer it.
+        service, link = await stack.enter_async_context(new_service(folder))
+        owner = await stack.enter_async_context(owner_at(browser, link))
         for ready in (False, True):
             closed = await owner.another()
             await closed.begins("telegram", telegram.emulator.url)
@@ -299,7 +300,7 @@ async def test_two_editors_and_a_closed_tab(browser: Browser, tmp_path: Path) ->
         await ben.tab.dialog.locator(".primary").click()
         await expect(ben.step(3).locator(".accepted")).to_be_visible()
         await ann.tab.dialog.locator(".primary").click()
-        await expect(ann.tab.dialog.get_by_role("alert")).to_contain_text("What you entered is kept.")
+        await expect(ann.tab.dialog.get_by_role("alert")).to_contain_text("Your entries are kept")
         await ann.tab.dialog.get_by_role("alert").locator("button").click()
         await ann.tab.dialog.locator(".primary").click()
         await expect(ann.step(3).locator(".accepted")).to_be_visible()

@@ -284,6 +284,7 @@ async def test_the_calendar_shows_runs_in_the_zone_of_the_viewer(browser: Browse
             await tab.page.get_by_role("link", name="Today").click()
             await expect(tab.page.locator(".cal-day.today")).to_have_count(1)
             await tab.page.get_by_role("link", name="Next", exact=True).click()
+            await expect(tab.page.locator(".cal-day.today")).to_have_count(0)
             await tab.page.get_by_role("link", name="often").first.click()
             await expect(tab.page.locator("#panel-title")).to_contain_text("often")
             assert await tab.page.evaluate("window.hit") is None
