@@ -7,13 +7,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 import structlog
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from langgraph.store.base import InvalidNamespaceError
+from langgraph.store.base import BaseStore, InvalidNamespaceError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -34,6 +35,7 @@ from agent.runtime.http import assistants, crons, graph_tools, protocol, runs, s
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
+from agent.runtime.run_saver import RunSaver
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
@@ -135,12 +137,12 @@ async def open_runtime(
     await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
-        database = RuntimeDatabase(settings.database, sleep=sleep)
+        database = RuntimeDatabase(settings.database_url or settings.database, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
         event_log = EventLog(database)
-        saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints, faults=faults))
-        items = await stack.enter_async_context(ItemStore.open(settings.items))
+        saver = await stack.enter_async_context(await _open_saver(settings, faults))
+        items = await stack.enter_async_context(await _open_items(settings))
         graphs = GraphRegistry(
             sources, saver=saver, store=items, started_at=clock(), descriptions=descriptions
         )
@@ -175,6 +177,24 @@ async def open_runtime(
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
         yield runtime
+
+
+async def _open_saver(settings: RuntimeSettings, faults: Faults) -> AbstractAsyncContextManager[RunSaver]:
+    if settings.database_url is None:
+        return RuntimeSaver.open(settings.checkpoints, faults=faults)
+    found = await asyncio.to_thread(import_module, "agent.runtime.postgres_saver")
+    saver: AbstractAsyncContextManager[RunSaver] = found.PostgresRuntimeSaver.open(
+        settings.database_url, faults=faults
+    )
+    return saver
+
+
+async def _open_items(settings: RuntimeSettings) -> AbstractAsyncContextManager[BaseStore]:
+    if settings.database_url is None:
+        return ItemStore.open(settings.items)
+    found = await asyncio.to_thread(import_module, "agent.runtime.store.postgres_items")
+    items: AbstractAsyncContextManager[BaseStore] = found.PostgresItemStore.open(settings.database_url)
+    return items
 
 
 async def _prune_logs(

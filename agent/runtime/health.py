@@ -6,12 +6,12 @@ import asyncio
 from typing import Final
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import Unavailable
 from agent.runtime.domain import Clock
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.schema import probes
+from agent.runtime.store.statements import insert_into
 
 PROBE_SECONDS: Final = 1.0
 """Time in which the database must respond (s)."""
@@ -19,7 +19,7 @@ _SELECT: Final = select(probes.c.value)
 
 
 def _write_probe(connection: Connection, value: float) -> None:
-    row = insert(probes).values(id=1, value=value)
+    row = insert_into(connection, probes).values(id=1, value=value)
     connection.execute(row.on_conflict_do_update(index_elements=["id"], set_={"value": value}))
 
 

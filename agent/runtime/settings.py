@@ -69,6 +69,8 @@ class RuntimeSettings:
     """Settings of one runtime process."""
 
     home: Path
+    database_url: str | None = field(default=None, repr=False)
+    """PostgreSQL database of threads, runs, events, items and checkpoints; None: SQLite files in `home`."""
     max_runs: int = 256
     """Maximum number of simultaneous runs."""
     max_attempts: int = 3
@@ -90,17 +92,17 @@ class RuntimeSettings:
 
     @property
     def database(self) -> Path:
-        """Database of threads, runs and events."""
+        """SQLite database of threads, runs and events."""
         return self.home / "agent.db"
 
     @property
     def checkpoints(self) -> Path:
-        """Database of checkpoints."""
+        """SQLite database of checkpoints."""
         return self.home / "checkpoints.db"
 
     @property
     def items(self) -> Path:
-        """Database of store items."""
+        """SQLite database of store items."""
         return self.home / "agent.db"
 
 

@@ -10,22 +10,47 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.saver import RuntimeSaver
-from tests.conftest import DATABASES
+from tests.conftest import DATABASES, new_postgres_database
 from tests.harness.agent_process import shared_certificates, spans_on_demand
+from tests.harness.store_templates import DISCONNECT
 from tests.runtime import graphs
 from tests.runtime.serving import Served, serve
 
+_LIST_TABLES = """
+    SELECT tablename FROM pg_tables
+    WHERE schemaname = 'public' AND tablename NOT LIKE '%migrations' AND tablename <> 'agent_version'
+"""
 __all__ = ["shared_certificates", "spans_on_demand"]
 
 
+@pytest.fixture(scope="session")
+def shared_postgres(postgres_server: str) -> Iterator[str]:
+    """The address of the database that this process's tests use one after the other."""
+    with new_postgres_database(postgres_server) as url:
+        yield url
+
+
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    """A server with the test graphs."""
-    async with serve(tmp_path) as server:
+def runtime_postgres(shared_postgres: str) -> str:
+    """The address of a PostgreSQL database whose tables are empty, if it has any."""
+    with psycopg.connect(shared_postgres, autocommit=True) as connection:
+        connection.execute(DISCONNECT)
+        for (table,) in connection.execute(_LIST_TABLES).fetchall():
+            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+    return shared_postgres
+
+
+@pytest.fixture(params=DATABASES)
+async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
+    """A server with the test graphs, on each kind of database."""
+    url = request.getfixturevalue("runtime_postgres") if request.param == "postgres" else None
+    async with serve(tmp_path, settings={"database_url": url}) as server:
         yield server
 
 
@@ -53,8 +78,6 @@ class SaverDatabase:
             yield self._execute_on_sqlite("ALTER TABLE checkpoints RENAME TO away")
             self._execute_on_sqlite("ALTER TABLE away RENAME TO checkpoints")
             return
-        import psycopg
-
         with psycopg.connect(self.url, autocommit=True) as admin:
             admin.execute("ALTER TABLE checkpoints RENAME TO away")
             yield psycopg.errors.UndefinedTable
@@ -73,8 +96,6 @@ class SaverDatabase:
                     table: sorted(connection.execute(f"SELECT * FROM {table}"))
                     for table in ("checkpoints", "writes")
                 }
-        import psycopg
-
         with psycopg.connect(self.url) as admin:
             return {
                 table: admin.execute(f"SELECT * FROM {table} AS one ORDER BY one").fetchall()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 import pytest
-from langgraph.store.base import GetOp, PutOp
+from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp
 
 from agent.runtime.store.items import ItemStore
+from agent.runtime.store.postgres_items import PostgresItemStore
+from tests.conftest import DATABASES
 
 pytestmark = pytest.mark.may_block
 
@@ -32,12 +35,22 @@ async def test_a_batch_that_reads_and_writes_waits_for_another_writer(tmp_path: 
         assert item.value == {"n": 2}
 
 
-async def test_a_batch_that_fails_changes_nothing(tmp_path: Path) -> None:
-    async with ItemStore.open(tmp_path / "agent.db") as store:
-        with pytest.raises(TypeError):
-            await store.abatch([PutOp(("a",), "k", {"n": 1}), PutOp(("b",), "k", {"n": object()})])
-        assert await store.asearch(("a",)) == []
-        await store.aput(("a",), "k", {"n": 2})
+@pytest.fixture(params=DATABASES)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
+    """An empty store of items on each kind of database."""
+    if request.param == "sqlite":
+        opening: Any = ItemStore.open(tmp_path / "agent.db")
+    else:
+        opening = PostgresItemStore.open(request.getfixturevalue("runtime_postgres"))
+    async with opening as opened:
+        yield opened
+
+
+async def test_a_batch_that_fails_changes_nothing(store: BaseStore) -> None:
+    with pytest.raises(TypeError):
+        await store.abatch([PutOp(("a",), "k", {"n": 1}), PutOp(("b",), "k", {"n": object()})])
+    assert await store.asearch(("a",)) == []
+    await store.aput(("a",), "k", {"n": 2})
 
 
 VALUES: dict[str, dict[str, Any]] = {
@@ -89,14 +102,13 @@ VALUES: dict[str, dict[str, Any]] = {
         ({"n": {"$gte": 0}, "flag": True}, "one"),
     ],
 )
-async def test_filters_compare_as_json(tmp_path: Path, wanted: dict[str, Any], keys: str) -> None:
-    async with ItemStore.open(tmp_path / "agent.db") as store:
-        for key, value in VALUES.items():
-            await store.aput(("a",), key, value)
-        items = await store.asearch(("a",), filter=wanted)
-        assert {item.key for item in items} == set(keys.split())
-        page = await store.asearch(("a",), filter=wanted, limit=1, offset=1)
-        assert [item.key for item in page] == [item.key for item in items[1:2]]
+async def test_filters_compare_as_json(store: BaseStore, wanted: dict[str, Any], keys: str) -> None:
+    for key, value in VALUES.items():
+        await store.aput(("a",), key, value)
+    items = await store.asearch(("a",), filter=wanted)
+    assert {item.key for item in items} == set(keys.split())
+    page = await store.asearch(("a",), filter=wanted, limit=1, offset=1)
+    assert [item.key for item in page] == [item.key for item in items[1:2]]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +123,25 @@ async def test_filters_compare_as_json(tmp_path: Path, wanted: dict[str, Any], k
         ({"n": {"$gte": True}}, "$gte needs a number or a string"),
     ],
 )
-async def test_an_unknown_filter_is_refused(tmp_path: Path, wanted: dict[str, Any], problem: str) -> None:
-    async with ItemStore.open(tmp_path / "agent.db") as store:
-        with pytest.raises(ValueError, match=r"^filter") as caught:
-            await store.asearch(("a",), filter=wanted)
-        assert problem in str(caught.value)
+async def test_an_unknown_filter_is_refused(store: BaseStore, wanted: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=r"^filter") as caught:
+        await store.asearch(("a",), filter=wanted)
+    assert problem in str(caught.value)
+
+
+async def test_a_nul_character_has_the_same_fate_on_both_databases(store: BaseStore) -> None:
+    await store.aput(("a",), "k", {"said": "a\0b", "in": [{"k\0": "\0"}]})
+    item = await store.aget(("a",), "k")
+    assert item is not None
+    assert item.value == {"said": "a\ufffdb", "in": [{"k\ufffd": "\ufffd"}]}
+    assert [one.key for one in await store.asearch(("a",), filter={"said": "a\0b"})] == ["k"]
+    for refused in (PutOp(("a",), "k\0", {}), PutOp(("a\0",), "k", {}), GetOp(("a",), "\0")):
+        with pytest.raises(InvalidNamespaceError):
+            await store.abatch([refused])
+
+
+async def test_text_is_compared_by_code_points(store: BaseStore) -> None:
+    for text in ("a", "B", "é", "z", "\U0001f600", "\uffee"):
+        await store.aput(("a",), text, {"text": text})
+    found = await store.asearch(("a",), filter={"text": {"$gt": "a", "$lt": "\U0001f600"}})
+    assert {one.key for one in found} == {"é", "z", "\uffee"}

@@ -1,4 +1,4 @@
-"""Route that purges deleted content from the database files."""
+"""Route that purges deleted content from the databases."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from agent.errors import Refused
 from agent.runtime.http.base import Runtime, json_response
+from agent.runtime.store.engines import vacuum_database
 from agent.shared.json_routes import make_router
 from agent.shared.sqlite_compaction import Compaction, compact_database
 
@@ -19,10 +20,16 @@ router = make_router("storage")
 
 @router.post("/storage/compact")
 async def compact_storage(runtime: Runtime) -> Response:
-    """Remove deleted content from the database files and their write-ahead logs."""
+    """Remove deleted content from the database files and their write-ahead logs.
+
+    On PostgreSQL, free the space of deleted rows; no files are listed.
+    """
     if runtime.access.user is not None:
         raise Refused("Forbidden", 403)
     settings = runtime.settings
+    if settings.database_url is not None:
+        await asyncio.to_thread(vacuum_database, settings.database_url)
+        return json_response({})
     paths = (settings.database, settings.items, settings.checkpoints)
     done = await asyncio.to_thread(_compact_files, paths)
     return json_response({name: asdict(result) for name, result in done.items()})

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import NotFound
 from agent.runtime.domain import Assistant, Json
 from agent.runtime.store.schema import assistant_versions, assistants, crons
+from agent.runtime.store.statements import insert_into
 
 _BY_ID: Final = assistants.c.assistant_id == bindparam("assistant_id")
 _VERSIONS_BY_ID: Final = assistant_versions.c.assistant_id == bindparam("assistant_id")
@@ -25,11 +25,11 @@ def get_assistant(connection: Connection, assistant_id: str) -> Assistant | None
 def put_assistant(connection: Connection, assistant: Assistant) -> None:
     """Store or replace an assistant, and store its version if it is new."""
     values = {name: getattr(assistant, name) for name in Assistant.__slots__}
-    statement = insert(assistants).values(**values)
+    statement = insert_into(connection, assistants).values(**values)
     connection.execute(statement.on_conflict_do_update(index_elements=["assistant_id"], set_=values))
     version = {column.name: values[column.name] for column in assistant_versions.columns}
     version["created_at"] = assistant.updated_at
-    connection.execute(insert(assistant_versions).values(**version).on_conflict_do_nothing())
+    connection.execute(insert_into(connection, assistant_versions).values(**version).on_conflict_do_nothing())
 
 
 def change_assistant(connection: Connection, assistant_id: str, changes: Json, *, now: float) -> Assistant:

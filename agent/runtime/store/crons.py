@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
-from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import NotFound
 from agent.runtime.access import Filter
 from agent.runtime.domain import Cron, RowPage
 from agent.runtime.store.database import RowQuery, count_rows, select_page
+from agent.runtime.store.json_conditions import access_conditions, json_contains
 from agent.runtime.store.schema import crons, threads
-from agent.runtime.store.threads import access_conditions, get_thread, json_contains
+from agent.runtime.store.statements import insert_into
+from agent.runtime.store.threads import get_thread
 
 # Crons that still start runs.
 _ACTIVE: Final = crons.c.enabled & (crons.c.end_time.is_(None) | (crons.c.next_run_at <= crons.c.end_time))
@@ -36,7 +37,7 @@ def put_cron(connection: Connection, cron: Cron) -> None:
     if cron.thread_id is not None:
         get_thread(connection, cron.thread_id)
     values = {name: getattr(cron, name) for name in Cron.__slots__}
-    statement = insert(crons).values(**values)
+    statement = insert_into(connection, crons).values(**values)
     connection.execute(statement.on_conflict_do_update(index_elements=["cron_id"], set_=values))
 
 
@@ -56,11 +57,11 @@ def delete_cron(connection: Connection, cron_id: str) -> None:
 
 def search_crons(connection: Connection, query: CronQuery) -> RowPage:
     """Return one page of the matching crons and their total number."""
-    return select_page(connection, crons, _search_condition(query), query, _to_cron)
+    return select_page(connection, crons, _search_condition(connection, query), query, _to_cron)
 
 
 def count_crons(connection: Connection, query: CronQuery) -> int:
-    return count_rows(connection, crons, _search_condition(query))
+    return count_rows(connection, crons, _search_condition(connection, query))
 
 
 def list_due(connection: Connection, *, now: float, limit: int) -> Sequence[Cron]:
@@ -92,17 +93,17 @@ def _is_unchanged(cron: Cron) -> ColumnElement[bool]:
     return and_(crons.c.cron_id == cron.cron_id, crons.c.next_run_at == cron.next_run_at)
 
 
-def _search_condition(query: CronQuery) -> ColumnElement[bool]:
+def _search_condition(connection: Connection, query: CronQuery) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = [crons.c.cron_id != ""]
     for name in ("assistant_id", "thread_id", "enabled"):
         if (value := getattr(query, name)) is not None:
             conditions.append(crons.c[name] == value)
     if query.metadata:
-        conditions += json_contains(crons.c.metadata, query.metadata)
-    conditions += access_conditions(crons.c.metadata, query.wanted)
+        conditions += json_contains(connection, crons.c.metadata, query.metadata)
+    conditions += access_conditions(connection, crons.c.metadata, query.wanted)
     if query.threads_wanted:
         allowed = select(threads.c.thread_id).where(
-            *access_conditions(threads.c.metadata, query.threads_wanted)
+            *access_conditions(connection, threads.c.metadata, query.threads_wanted)
         )
         conditions.append(crons.c.thread_id.is_(None) | crons.c.thread_id.in_(allowed))
     return and_(*conditions)

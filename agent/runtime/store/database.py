@@ -1,4 +1,4 @@
-"""Access to `agent.db`: one writing and one reading thread, each with its own connection.
+"""Access to the runtime's database: one writing and one reading thread, each with its own connection.
 
 A transaction is a plain function over a `Connection` without other effects. Queued writes share a commit; if
 one of them fails, the shared transaction is rolled back and each is run again in a transaction of its own.
@@ -7,26 +7,24 @@ one of them fails, the shared transaction is rolled back and each is run again i
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Insert, Table, Update, create_engine, event, func, select
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.pool import NullPool
+from sqlalchemy import Connection, Table, func, select
 
 from agent.errors import HomeInUse
-from agent.runtime.access import Filter, allows_json
+from agent.runtime.access import Filter
 from agent.runtime.domain import Json, RowPage
-from agent.runtime.store.schema import migrate
+from agent.runtime.store.engines import PRAGMAS, discard, is_lost, make_engine, open_transaction
+from agent.runtime.store.statements import driver_connection
 
+__all__ = ["PRAGMAS", "open_transaction"]  # for the saver, which has a database of its own
 P = ParamSpec("P")
 T = TypeVar("T")
 C = TypeVar("C", Connection, sqlite3.Connection)
@@ -36,28 +34,20 @@ OnCommit = Callable[[T | None, BaseException | None], None]
 JOBS_PER_COMMIT = 64
 LOCK_EVERY, LOCK_TRIES = 0.1, 30
 """Seconds between two attempts to lock the database, and their number."""
-PRAGMAS = (
-    "journal_mode=WAL",
-    "synchronous=NORMAL",
-    "busy_timeout=10000",
-    "cache_size=-256",
-    "secure_delete=ON",
-)
-"""Settings of every connection of the runtime. Deleted rows are overwritten. The page cache has 256 KiB
-because the operating system caches the pages that matter; the 2 MB that are the default would stay
-allocated for each connection.
-"""
 
 
 class RuntimeDatabase:
-    """Exclusive owner of `agent.db` while it is open."""
+    """Owner of the runtime's database while it is open; a SQLite file has only one."""
 
-    def __init__(self, path: Path, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        self._path = path
+    def __init__(
+        self, place: Path | str, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        """`place` is a SQLite file or the URL of a PostgreSQL database."""
+        self._engine = engine = make_engine(place)
         self._sleep = sleep
-        self._lock: int | None = None
-        self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer", begin=_WRITE)
-        self._reader = DatabaseThread(self._connect_reader, name="agent-db-reader")
+        self._is_migrated = False
+        self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer", begin=engine.begin_write)
+        self._reader = DatabaseThread(engine.connect, name="agent-db-reader", begin=engine.begin_read)
 
     async def open(self) -> None:
         """Lock the database and migrate it to this version. Raises `HomeInUse`.
@@ -65,9 +55,9 @@ class RuntimeDatabase:
         Another process that holds the lock may be stopping, for example because its parent was killed.
         """
         tries = 1
-        while not await asyncio.to_thread(self._take_lock):
+        while not await asyncio.to_thread(self._engine.lock):
             if tries == LOCK_TRIES:
-                raise HomeInUse(f"another process uses {self._path.name} in this data directory")
+                raise HomeInUse(f"another process uses {self._engine.name}")
             await self._sleep(LOCK_EVERY)
             tries += 1
         await self._writer.open()
@@ -77,8 +67,7 @@ class RuntimeDatabase:
         """Finish the queued jobs and unlock the database."""
         await self._reader.close()
         await self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
+        self._engine.unlock()
 
     async def read(
         self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -96,58 +85,12 @@ class RuntimeDatabase:
         """Queue a transaction without waiting for it."""
         self._writer.submit(transaction, on_commit)
 
-    def _take_lock(self) -> bool:
-        """Lock the database, unless another process has locked it."""
-        if self._lock is None:
-            self._lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
     def _connect_writer(self) -> Connection:
-        connection = _connect(self._path)
-        with open_transaction(driver_connection(connection), _WRITE):
-            migrate(connection)
+        connection = self._engine.connect()
+        if not self._is_migrated:
+            self._engine.migrate(connection)
+            self._is_migrated = True
         return connection
-
-    def _connect_reader(self) -> Connection:
-        return _connect(self._path)
-
-
-_WRITE = "BEGIN IMMEDIATE"
-
-
-def _connect(path: Path) -> Connection:
-    """Connect without SQLAlchemy's transactions, which cost more than statements; see `open_transaction`."""
-    engine = create_engine(
-        f"sqlite:///{path}",
-        poolclass=NullPool,
-        isolation_level="AUTOCOMMIT",
-        connect_args={"check_same_thread": False},
-    )
-
-    @event.listens_for(engine, "connect")
-    def _set_pragmas(connection: Any, _record: Any) -> None:
-        for pragma in PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}")
-        connection.create_function("access_allows", 2, allows_json, deterministic=True)
-
-    return engine.connect()
-
-
-@contextmanager
-def open_transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
-    """Commit what is done in this context, or undo it after an exception."""
-    connection.execute(begin)
-    try:
-        yield
-        connection.commit()
-    except BaseException:
-        if connection.in_transaction:
-            connection.rollback()
-        raise
 
 
 @dataclass(slots=True, eq=False)
@@ -235,10 +178,24 @@ class DatabaseThread(Generic[C]):
         self._loop.call_soon_threadsafe(self._opened.set_result, None)
         try:
             while (batch := self._batches.get()) is not None:
-                self._commit(connection, batch)
+                connection = self._commit_batch(connection, batch)
                 self._loop.call_soon_threadsafe(self._answer, batch)
         finally:
-            connection.close()
+            discard(connection)
+
+    def _commit_batch(self, connection: C, batch: list[_Job[C, Any]]) -> C:
+        """Run the jobs, on a new connection if the server has closed this one. Return the connection."""
+        if is_lost(driver_connection(connection)):
+            try:
+                renewed = self._connect()
+            except Exception as error:  # noqa: BLE001 - raised to the callers of the jobs
+                for job in batch:
+                    job.error = error
+                return connection
+            discard(connection)
+            connection = renewed
+        self._commit(connection, batch)
+        return connection
 
     def _commit(self, connection: C, batch: list[_Job[C, Any]]) -> None:
         try:
@@ -246,8 +203,9 @@ class DatabaseThread(Generic[C]):
                 for job in batch:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job
-            if len(batch) == 1:
-                batch[0].error = error
+            if len(batch) == 1 or is_lost(driver_connection(connection)):
+                for job in batch:
+                    job.error = error
                 return
             for job in batch:
                 self._commit(connection, [job])
@@ -257,55 +215,6 @@ class DatabaseThread(Generic[C]):
         for job in batch:
             # Separate callbacks, so that an exception in one doesn't prevent the others.
             self._loop.call_soon(job.on_commit, None if job.error else job.result, job.error)
-
-
-class PreparedStatement:
-    """A write statement compiled once and executed by the driver, for the few statements needed by every run.
-
-    The values must already have the Python types that the columns take.
-    """
-
-    def __init__(self, statement: Insert | Update, *, columns: Iterable[str] | None = None) -> None:
-        """`columns` names the columns of an insert."""
-        compiled = statement.compile(
-            dialect=sqlite.dialect(paramstyle="qmark"),
-            column_keys=None if columns is None else list(columns),
-        )
-        self.sql = str(compiled)
-        self._names = tuple(compiled.positiontup or ())
-        self._constants = {name: value for name, value in compiled.params.items() if value is not None}
-        self._converters = dict(compiled._bind_processors)
-
-    def execute(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Execute the statement and return the number of written rows."""
-        cursor = driver_connection(connection).execute(self.sql, self._order_values(values))
-        return int(cursor.rowcount)
-
-    def insert(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Execute an insert and return the row id."""
-        cursor = driver_connection(connection).execute(self.sql, self._order_values(values))
-        return int(cursor.lastrowid)
-
-    def _order_values(self, values: Mapping[str, Any]) -> list[Any]:
-        ordered = []
-        for name in self._names:
-            value = values[name] if name in values else self._constants[name]
-            convert: Any = self._converters.get(name)
-            ordered.append(value if convert is None else convert(value))
-        return ordered
-
-
-def prepare_insert(table: Table, *, without: str | None = None) -> PreparedStatement:
-    """Prepare an insert of all columns except `without`, which the database fills."""
-    names = [column.name for column in table.c if column.name != without]
-    return PreparedStatement(table.insert(), columns=names)
-
-
-def driver_connection(connection: Connection | sqlite3.Connection) -> Any:
-    """Return the `sqlite3` connection, whose transaction the other one shares."""
-    if isinstance(connection, sqlite3.Connection):
-        return connection
-    return connection.connection.driver_connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy import bindparam as bind
 
 from agent.runtime.domain import EventId, RunStatus
-from agent.runtime.store.database import RuntimeDatabase, driver_connection
+from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.schema import events, runs
+from agent.runtime.store.statements import execute_sql
 
 # Append a chunk.
 _INSERT: Final = (
-    'INSERT OR REPLACE INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?)'
+    'INSERT INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?) '
+    'ON CONFLICT (run_id, attempt, "last") DO UPDATE SET "first" = excluded."first", body = excluded.body'
 )
 # Read the chunks that hold events after a position.
 _SELECT_AFTER: Final = (
@@ -85,24 +87,23 @@ class EventLog:
 
 def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
     values = (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body)
-    driver_connection(connection).execute(_INSERT, values)
+    execute_sql(connection, _INSERT, values)
 
 
 def read_events(connection: Connection, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
     """Return up to `limit` chunks of a run's log with events after `after`, in order."""
     values = (run_id, after.attempt, after.seq, limit)
-    rows: Any = connection.exec_driver_sql(_SELECT_AFTER, values)
-    return [LogChunk(*row) for row in rows]
+    return [LogChunk(*row) for row in execute_sql(connection, _SELECT_AFTER, values).fetchall()]
 
 
 def has_event(connection: Connection, run_id: str, event_id: EventId) -> bool:
     values = (run_id, event_id.attempt, event_id.seq, event_id.seq)
-    return connection.exec_driver_sql(_SELECT_ONE, values).first() is not None
+    return execute_sql(connection, _SELECT_ONE, values).fetchone() is not None
 
 
 def count_events(connection: Connection, run_id: str) -> int:
     """Return the number of events in a run's log."""
-    return int(connection.exec_driver_sql(_COUNT, (run_id,)).scalar_one())
+    return int(execute_sql(connection, _COUNT, (run_id,)).fetchone()[0])
 
 
 def delete_events(connection: Connection, run_id: str) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select
-from sqlalchemy.dialects.sqlite import insert
 
 from agent.runtime.domain import Expiry
 from agent.runtime.store.schema import thread_expiries
+from agent.runtime.store.statements import insert_into
 from agent.runtime.store.threads import find_metadata
 
 MINUTE = 60.0
@@ -32,7 +32,7 @@ def set_expiry(connection: Connection, thread_id: str, *, strategy: str, minutes
     if find_metadata(connection, thread_id) is None:
         return
     values = {"strategy": strategy, "minutes": minutes, "expires_at": now + minutes * MINUTE}
-    statement = insert(thread_expiries).values(thread_id=thread_id, **values)
+    statement = insert_into(connection, thread_expiries).values(thread_id=thread_id, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=["thread_id"], set_=values))
 
 

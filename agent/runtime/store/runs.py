@@ -27,16 +27,11 @@ from agent.runtime.domain import (
 )
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store import threads as thread_rows
-from agent.runtime.store.database import (
-    PreparedStatement,
-    RowQuery,
-    driver_connection,
-    prepare_insert,
-    select_page,
-)
+from agent.runtime.store.database import RowQuery, select_page
 from agent.runtime.store.events import LogChunk, append_events, count_events, delete_events
 from agent.runtime.store.expiries import set_expiry
 from agent.runtime.store.schema import runs
+from agent.runtime.store.statements import PreparedStatement, execute_sql, prepare_insert
 
 # Read a run.
 _SELECT: Final = select(runs).where(runs.c.run_id == bindparam("run_id"))
@@ -76,8 +71,8 @@ _FINISH: Final = PreparedStatement(
         log_events=bindparam("b_log_events"),
     )
 )
-# Write the token usage into a run's metadata.
-_SET_USAGE: Final = "UPDATE runs SET metadata = json_set(metadata, '$.usage', json(?)) WHERE run_id = ?"
+# Replace a run's metadata.
+_SET_METADATA: Final = "UPDATE runs SET metadata = ? WHERE run_id = ?"
 # Delete a run.
 _DELETE: Final = delete(runs).where(runs.c.run_id == bindparam("run_id"))
 
@@ -111,7 +106,7 @@ def add_run(
             raise NotFound(f"Thread {new.thread_id} not found")
     if new.idempotency_key is not None:
         keys = (new.idempotency_scope, new.idempotency_key)
-        known = driver_connection(connection).execute(_SELECT_BY_KEY, keys).fetchone()
+        known = execute_sql(connection, _SELECT_BY_KEY, keys).fetchone()
         if known is not None:
             row = connection.execute(_SELECT, {"run_id": known[0]}).one()
             return AddedRun(_to_run(row), created=False)
@@ -226,10 +221,12 @@ def finish_run(
 
 
 def _record_usage(connection: Connection, run: Run, usage: Json) -> None:
-    driver_connection(connection).execute(_SET_USAGE, (dumps(usage), run.run_id))
+    described = dumps({**run.spec.metadata, "usage": usage}).decode()
+    execute_sql(connection, _SET_METADATA, (described, run.run_id))
     metadata = thread_rows.find_metadata(connection, run.thread_id)
     if metadata is not None:
-        thread_rows.set_usage(connection, run.thread_id, dict(merge_usage(usage_in(metadata), usage)))
+        merged = dict(merge_usage(usage_in(metadata), usage))
+        thread_rows.set_metadata(connection, run.thread_id, {**metadata, "usage": merged})
 
 
 def remove_run(

@@ -1,4 +1,4 @@
-"""Tables of `agent.db` and their migrations."""
+"""Tables of the runtime and their migrations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     insert,
     select,
+    true,
 )
 from sqlalchemy.types import TypeDecorator
 
 from agent.errors import HomeInUse
 from agent.runtime.encode import dumps, loads
+from agent.runtime.store.statements import insert_into, is_sqlite
 
 
 class JsonText(TypeDecorator[Any]):
@@ -84,8 +87,10 @@ runs = Table(
     Index("runs_of_thread", "thread_id", "order"),
     sqlite_autoincrement=True,
 )
-inflight_index = Index("runs_in_flight", runs.c.order, sqlite_where=runs.c.status.in_(["pending", "running"]))
-log_index = Index("runs_with_log", runs.c.updated_at, sqlite_where=runs.c.log_events > 0)
+_IN_FLIGHT = runs.c.status.in_(["pending", "running"])
+_HAS_LOG = runs.c.log_events > 0
+inflight_index = Index("runs_in_flight", runs.c.order, sqlite_where=_IN_FLIGHT, postgresql_where=_IN_FLIGHT)
+log_index = Index("runs_with_log", runs.c.updated_at, sqlite_where=_HAS_LOG, postgresql_where=_HAS_LOG)
 
 events = Table(
     "events",
@@ -182,8 +187,10 @@ def _add_probes(connection: Connection) -> None:
 def _add_assistant_versions(connection: Connection) -> None:
     assistant_versions.create(connection, checkfirst=True)
     names = [column.name for column in assistant_versions.columns]
-    known = select(*[assistants.c[name] for name in names])
-    connection.execute(insert(assistant_versions).prefix_with("OR IGNORE").from_select(names, known))
+    # SQLite takes "ON CONFLICT" after a select without a condition for a part of a join.
+    known = select(*[assistants.c[name] for name in names]).where(true())
+    rows = insert_into(connection, assistant_versions).from_select(names, known)
+    connection.execute(rows.on_conflict_do_nothing())
 
 
 def _add_schedules(connection: Connection) -> None:
@@ -195,15 +202,34 @@ def _add_webhooks(connection: Connection) -> None:
     webhook_deliveries.create(connection, checkfirst=True)
 
 
+_version = Table("agent_version", MetaData(), Column("version", Integer, primary_key=True))
+"""On PostgreSQL, the versions to which the tables were migrated; SQLite has a number for it in its file."""
 MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedules, _add_webhooks)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 
 def migrate(connection: Connection) -> None:
     """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
-    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    version = _read_version(connection)
     if version > len(MIGRATIONS):
-        raise HomeInUse(f"agent.db has version {version}; this program supports up to {len(MIGRATIONS)}")
+        raise HomeInUse(
+            f"the agent's database has version {version}; this program supports up to {len(MIGRATIONS)}"
+        )
     for number in range(version, len(MIGRATIONS)):
         MIGRATIONS[number](connection)
-        connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")
+    if version < len(MIGRATIONS):
+        _write_version(connection, len(MIGRATIONS))
+
+
+def _read_version(connection: Connection) -> int:
+    if is_sqlite(connection):
+        return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    _version.create(connection, checkfirst=True)
+    return int(connection.execute(select(func.coalesce(func.max(_version.c.version), 0))).scalar_one())
+
+
+def _write_version(connection: Connection, version: int) -> None:
+    if is_sqlite(connection):
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+    else:
+        connection.execute(insert(_version).values(version=version))

@@ -11,30 +11,21 @@ from sqlalchemy import (
     Connection,
     Float,
     LargeBinary,
-    Text,
     and_,
     bindparam,
     case,
-    cast,
     func,
     select,
-    text,
     update,
 )
 
 from agent.errors import Conflict, NotFound
-from agent.runtime.access import Filter
 from agent.runtime.domain import NO_INTERRUPTS, AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
 from agent.runtime.encode import dumps, loads
-from agent.runtime.store.database import (
-    PreparedStatement,
-    RowQuery,
-    count_rows,
-    driver_connection,
-    prepare_insert,
-    select_page,
-)
+from agent.runtime.store.database import RowQuery, count_rows, select_page
+from agent.runtime.store.json_conditions import access_conditions, json_contains
 from agent.runtime.store.schema import JsonText, threads
+from agent.runtime.store.statements import PreparedStatement, execute_sql, prepare_insert
 
 # Read a thread.
 _SELECT: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
@@ -71,8 +62,8 @@ _SETTLE: Final = PreparedStatement(
         ),
     )
 )
-# Replace the token usage in a thread's metadata.
-_SET_USAGE: Final = "UPDATE threads SET metadata = json_set(metadata, '$.usage', json(?)) WHERE thread_id = ?"
+# Replace a thread's metadata.
+_SET_METADATA: Final = "UPDATE threads SET metadata = ? WHERE thread_id = ?"
 # Delete a thread with its runs, their logs and webhooks.
 _DELETE_ALL: Final = (
     "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)",
@@ -148,28 +139,28 @@ def delete_thread(connection: Connection, thread_id: str) -> None:
 def erase_thread(connection: Connection, thread_id: str) -> None:
     """Delete a thread with its runs and their logs, whatever its state."""
     for statement in _DELETE_ALL:
-        driver_connection(connection).execute(statement, (thread_id,))
+        execute_sql(connection, statement, (thread_id,))
 
 
 def search_threads(connection: Connection, query: ThreadQuery) -> RowPage:
     """Return one page of the matching threads and their total number."""
-    return select_page(connection, threads, _search_condition(query), query, _to_thread)
+    return select_page(connection, threads, _search_condition(connection, query), query, _to_thread)
 
 
 def count_threads(connection: Connection, query: ThreadQuery) -> int:
-    return count_rows(connection, threads, _search_condition(query))
+    return count_rows(connection, threads, _search_condition(connection, query))
 
 
 def find_metadata(connection: Connection, thread_id: str) -> Json | None:
     """Return a thread's metadata, or None if the thread does not exist."""
-    row = driver_connection(connection).execute(_SELECT_METADATA, (thread_id,)).fetchone()
+    row = execute_sql(connection, _SELECT_METADATA, (thread_id,)).fetchone()
     return None if row is None else loads(row[0])
 
 
 def is_interrupted(connection: Connection, thread_id: str) -> bool:
     """Return whether a thread has an open interrupt and no run."""
-    row = driver_connection(connection).execute(_SELECT_INTERRUPTS, (thread_id,)).fetchone()
-    return row is not None and row[0] == str(ThreadStatus.INTERRUPTED) and row[1] != NO_INTERRUPTS
+    row = execute_sql(connection, _SELECT_INTERRUPTS, (thread_id,)).fetchone()
+    return row is not None and row[0] == str(ThreadStatus.INTERRUPTED) and bytes(row[1]) != NO_INTERRUPTS
 
 
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, config: Json, *, now: float) -> None:
@@ -177,9 +168,8 @@ def mark_busy(connection: Connection, thread_id: str, metadata: Json, config: Js
     _SET_BUSY.execute(connection, values)
 
 
-def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
-    """Replace the token usage in a thread's metadata."""
-    driver_connection(connection).execute(_SET_USAGE, (dumps(usage), thread_id))
+def set_metadata(connection: Connection, thread_id: str, metadata: Json) -> None:
+    execute_sql(connection, _SET_METADATA, (dumps(metadata).decode(), thread_id))
 
 
 def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcome, *, now: float) -> None:
@@ -206,7 +196,7 @@ def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcom
 
 def list_inflight(connection: Connection, thread_id: str) -> tuple[tuple[str, RunStatus], ...]:
     """Return id and status of the thread's pending and running runs, in creation order."""
-    rows = driver_connection(connection).execute(_SELECT_INFLIGHT, (thread_id,)).fetchall()
+    rows = execute_sql(connection, _SELECT_INFLIGHT, (thread_id,)).fetchall()
     return tuple((run_id, RunStatus(status)) for run_id, status in rows)
 
 
@@ -218,49 +208,17 @@ def _status_after(outcome: AttemptOutcome) -> ThreadStatus:
     return ThreadStatus.IDLE
 
 
-def _search_condition(query: ThreadQuery) -> ColumnElement[bool]:
+def _search_condition(connection: Connection, query: ThreadQuery) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = [threads.c.thread_id != ""]
     if query.metadata:
-        conditions += json_contains(threads.c.metadata, query.metadata)
+        conditions += json_contains(connection, threads.c.metadata, query.metadata)
     if query.status:
         conditions.append(threads.c.status == query.status)
     if query.ids is not None:
         conditions.append(threads.c.thread_id.in_(query.ids))
     if query.values:
-        conditions += json_contains(cast(threads.c["values"], Text), query.values)
-    return and_(*conditions, *access_conditions(threads.c.metadata, query.wanted))
-
-
-def access_conditions(column: Any, wanted: Filter | None) -> list[ColumnElement[bool]]:
-    """Return conditions for the metadata in `column` to match a filter."""
-    # The first ones only save calls of the function, which decides.
-    texts = {name: value for name, value in (wanted or {}).items() if isinstance(value, str)}
-    decision = [func.access_allows(dumps(wanted).decode(), cast(column, Text))] if wanted else []
-    return [*json_contains(column, texts), *decision]
-
-
-def json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnElement[bool]]:
-    """Return conditions for the JSON object in `column` to contain `expected`; lists must be equal."""
-    conditions: list[ColumnElement[bool]] = []
-    for key, value in expected.items():
-        if '"' in key or "\\" in key:
-            conditions.append(text("0"))  # type: ignore[arg-type]
-            continue
-        at = f'{path}."{key}"'
-        if isinstance(value, dict):
-            conditions.extend(json_contains(column, value, at))
-        elif isinstance(value, list):
-            conditions.append(func.json_extract(column, at) == func.json(dumps(value).decode()))
-        elif value is None:
-            conditions.append(func.json_type(column, at) == "null")
-        elif isinstance(value, bool):
-            conditions.append(func.json_type(column, at) == ("true" if value else "false"))
-        elif isinstance(value, str):
-            conditions.append(func.json_extract(column, at) == value)
-        else:
-            # As SQLite reads it, since an integer of more than 64 bits can't be a parameter.
-            conditions.append(func.json_extract(column, at) == func.json_extract(dumps(value).decode(), "$"))
-    return conditions
+        conditions += json_contains(connection, threads.c["values"], query.values)
+    return and_(*conditions, *access_conditions(connection, threads.c.metadata, query.wanted))
 
 
 _COLUMNS: Final = tuple(column.name for column in threads.c)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects.sqlite import insert
 
 from agent.runtime.domain import WebhookDelivery
 from agent.runtime.store.database import count_rows
 from agent.runtime.store.schema import webhook_deliveries as deliveries
+from agent.runtime.store.statements import insert_into
 
 
 def add_with(
@@ -19,7 +19,7 @@ def add_with(
     end_run(connection)
     if delivery is not None:
         values = {name: getattr(delivery, name) for name in WebhookDelivery.__slots__}
-        connection.execute(insert(deliveries).values(values).on_conflict_do_nothing())
+        connection.execute(insert_into(connection, deliveries).values(values).on_conflict_do_nothing())
 
 
 def list_next(
