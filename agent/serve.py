@@ -84,6 +84,7 @@ def check_graphs_file(settings: ServeSettings) -> None:
 
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
+    from agent.config.database import read_database_url
     from agent.core.telemetry import trace_hooks_on_demand
     from agent.mcp.pool import open_shared_pool
     from agent.mcp.sign_ins import SignIns
@@ -92,6 +93,7 @@ def _serve(settings: ServeSettings) -> None:
 
     trace_hooks_on_demand()
     graphs = load_graphs(settings)
+    url = read_database_url(settings.config, os.environ, Path.cwd(), settings.home)
     sign_ins = SignIns(settings.home, os.environ.get(ADDRESS_VARIABLE))
     around: list[AbstractAsyncContextManager[None]] = [shared_client(), open_shared_pool(sign_ins)]
     routes: list[BaseRoute] = []
@@ -103,7 +105,7 @@ def _serve(settings: ServeSettings) -> None:
         routes = management_routes(settings.home, settings.config)
     token = load_token(settings)
     serve(
-        settings,
+        replace(settings, database_url=url),
         token,
         graphs,
         extra_routes=routes,

@@ -179,6 +179,7 @@ def serve(
         return
     runtime = RuntimeSettings(
         home=settings.home,
+        database_url=settings.database_url,
         max_runs=settings.max_runs,
         body_bytes=settings.body_bytes,
         body_seconds=settings.connections.body_seconds,

@@ -119,6 +119,8 @@ class ServeSettings:
     graphs: Path | None = None
     """A `langgraph.json` as the LangGraph CLI reads it."""
     config: Path | None = None
+    database_url: str | None = field(default=None, repr=False)
+    """As in `RuntimeSettings`."""
     token: str | None = None
     """Token that clients must send; None: the one in `token_file`."""
     allowed_hosts: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """The complete configuration: the agent's and the bot's sections of one `config.yaml`."""
 
+from agent.config.database import DatabaseConfig
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
 from agent.config.types import Secret, Url
@@ -9,7 +10,6 @@ from bot.config.loader import LoadedConfig, load_config, wrong_entry, wrong_pers
 from bot.config.models import (
     ApprovalsConfig,
     Config,
-    DatabaseConfig,
     RuntimeConfig,
     ServerConfig,
     masked,

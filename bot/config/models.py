@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator, model_validat
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from agent.config.database import DatabaseConfig
 from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Timezone, Url
 from agent.shared.client_address import is_loopback, parse_network
@@ -123,19 +124,6 @@ class RuntimeConfig(Section):
     )
 
 
-class DatabaseConfig(Section):
-    """The bot's own data."""
-
-    url: SecretStr | None = Field(None, description="SQLAlchemy URL; null: SQLite in the data directory.")
-
-    @field_validator("url")
-    @classmethod
-    def _is_known(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and not re.match(r"(?:sqlite|postgresql)(?:\+[a-z0-9_]+)?://", value.get_secret_value()):
-            raise ValueError("expected an address such as postgresql://user:password@host/name")
-        return value
-
-
 class SchedulesConfig(Section):
     """Schedules."""
 
@@ -208,7 +196,10 @@ class Config(AgentConfig):
     runtime: RuntimeConfig = Field(
         default_factory=RuntimeConfig, description="The LangGraph API server that runs the agent."
     )
-    database: DatabaseConfig = Field(default_factory=DatabaseConfig, description="The bot's own data.")
+    database: DatabaseConfig = Field(
+        default_factory=DatabaseConfig,
+        description="The database of conversations and of the agent's threads.",
+    )
     channels: Channels = Field(
         default_factory=dict,
         validate_default=True,

@@ -71,6 +71,13 @@ def _without_nul(value: Any) -> Any:
     return [_without_nul(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.guard(
+    "runtime: a search on PostgreSQL finds only what a filter allows",
+    "agent/runtime/store/json_conditions.py",
+    "return [_matches(_as_jsonb(column), wanted)]",
+    "return []",
+    against="other users of a project",
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(metadata=st.dictionaries(NAMES, VALUES, max_size=3), wanted=FILTERS)
 async def test_a_filter_allows_the_same_rows_as_in_python(

@@ -40,8 +40,8 @@ async def test_a_row_belongs_to_who_made_it(served: Served, people: Any) -> None
 
 @pytest.mark.guard(
     "runtime: a search finds only what a filter allows",
-    "agent/runtime/store/threads.py",
-    "return [*json_contains(column, texts), *decision]",
+    "agent/runtime/store/json_conditions.py",
+    "return [*json_contains(connection, column, texts), decision]",
     "return []",
     against="other users of a project",
 )
