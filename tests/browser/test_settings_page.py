@@ -37,6 +37,13 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         await expect(page.get_by_role("button", name="Remove Person on Telegram")).to_be_visible()
         assert await serious(page) == []
         assert await tab.fits()
+        await page.get_by_role("link", name="Limits").click()
+        await page.get_by_label("Messages per hour and person").fill("7")
+        await page.get_by_role("button", name="Discard changes").click()
+        await expect(page.get_by_label("Messages per hour and person")).to_have_value("")
+        await page.get_by_role("link", name="Access", exact=True).click()
+        await expect(page.get_by_label("People who are not listed")).to_have_value("closed")
+        await expect(page.get_by_role("button", name="Remove Person on Telegram")).to_be_visible()
         path.write_text(path.read_text() + "# by hand\n")
         await review.click()
         await expect(dialog.locator(".difference")).to_contain_text("telegram:8")

@@ -17,6 +17,8 @@ const TABS = ["access", "limits", "approvals", "events", "versions"];
 const LISTS = ["owners", "admins", "members", "groups", "blocked"];
 const DEFAULTS = ["pair", "closed", "allow"];
 const SCOPES = ["person", "chat", "account"];
+/** What was entered but not saved, by section, so that it stays while the person looks elsewhere. @type {Map<string, {base: any, values: Record<string, any>}>} */
+const drafts = new Map();
 
 class Settings extends Page {
   constructor() {
@@ -60,8 +62,18 @@ class Settings extends Page {
   /** A form for keys of a section; only what was changed is saved, an empty value is the default. */
   form(section, values, fields, yes = "") {
     const began = `${section} ${this.saved}`;
-    if (began !== this.began) Object.assign(this, { began, base: { version: this.data.settings.version, values } });
+    const draft = drafts.get(section);
+    if (began !== this.began) Object.assign(this, { began, base: draft?.base || { version: this.data.settings.version, values } });
     const { base } = this;
+    const keep = ({ target }) => {
+      drafts.set(section, { base, values: target.values });
+      this.requestUpdate();
+    };
+    const discard = () => {
+      drafts.delete(section);
+      this.saved += 1;
+      this.requestUpdate();
+    };
     const stored = (key) => key.split(".").reduce((found, part) => found?.[part], base.values);
     const send = async (typed) => {
       const changed = {};
@@ -72,10 +84,13 @@ class Settings extends Page {
       if (!Object.keys(changed).length) return toast(t("settings.unchanged"));
       const prefix = section.startsWith("channels.") ? "access." : "";
       const change = { kind: "settings", section, values: Object.fromEntries(Object.entries(changed).map(([key, value]) => [prefix + key, value])) };
-      return this.took(await reviewChanges([change], base.version));
+      const applied = await reviewChanges([change], base.version);
+      if (applied) drafts.delete(section);
+      return this.took(applied);
     };
     const filled = fields.map((field) => ({ ...field, value: stored(field.key) ?? field.value ?? "", place: `${section}.${field.key}` }));
-    return keyed(began, html`<section class="card padded narrow ${section}"><roe-form .fields=${filled} .send=${send} .yes=${yes || t("settings.review")}></roe-form></section>`);
+    return keyed(began, html`<section class="card padded narrow ${section}"><roe-form .fields=${filled} .values=${draft?.values ?? {}} .send=${send} .yes=${yes || t("settings.review")} @changed=${keep}
+      .more=${draft ? html`<button class="button" type="button" @click=${discard}>${t("settings.discard")}</button>` : nothing}></roe-form></section>`);
   }
 
   accessView(settings) {

@@ -275,6 +275,7 @@ export const texts = sideBySide({
   "settings.here.anyone": ["Anyone who may decide", "所有有权审批的人"],
   "settings.here.admins": ["Admins only", "仅管理员"],
   "settings.hereDays": ["Days until such an approval expires", "“本会话均批准”的有效天数"],
+  "settings.discard": ["Discard changes", "放弃更改"],
   "settings.undo": ["Undo last change", "撤销上次更改"],
   "settings.undoTitle": ["Undo the last change?", "撤销上次更改？"],
   "settings.undoText": ["This change is undone:", "将撤销以下更改："],
