@@ -30,16 +30,17 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         card = tab.page.locator(".asks.approval")
         group = card.get_by_role("group", name="Choices")
         await expect(group.get_by_role("button")).to_have_text(
-            ["approve", "approve here", "always approve", "reject"]
+            ["Approve", "Approve here", "Always approve", "Reject"]
         )
         await expect(card.locator(".asks-head")).to_have_text("Approval needed: delete")
-        await expect(card.locator(".danger")).to_have_text("reject")
+        await expect(card.locator(".danger")).to_have_text("Reject")
         await expect(card).to_contain_text("Waits for you or an admin. Expires ")
+        await expect(card).to_contain_text("“Approve here” also allows the tool for your own requests")
         await expect(card.locator("pre")).to_have_text("path: clean up")
         await expect(card).not_to_contain_text("/approve")
         assert await tab.fits()
         assert await serious(tab.page) == []
-        await group.get_by_role("button", name="reject", exact=True).click()
+        await group.get_by_role("button", name="Reject", exact=True).click()
         await expect(group).to_have_count(0)
         await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by owner")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")

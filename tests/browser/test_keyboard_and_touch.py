@@ -198,8 +198,8 @@ async def approvals(hands: Hands, service: World) -> None:
     await service.say(await service.open(), "clean up")
     await hands.go("", "Overview")
     waiting = page.get_by_role("list", name="Approvals waiting").get_by_role("listitem")
-    await hands.press(waiting.get_by_role("button", name="approve", exact=True))
-    await expect(waiting).to_contain_text("You chose “approve”.")
+    await hands.press(waiting.get_by_role("button", name="Approve", exact=True))
+    await expect(waiting).to_contain_text("You chose “Approve”.")
 
 
 @pytest.mark.parametrize("kind", [Keyboard, Fingers])

@@ -1,6 +1,7 @@
 // Questions and approvals of the agent as cards with buttons.
 
 import { html } from "../vendor/lit.js";
+import { choiceLabel } from "../ui/approval.js";
 import { t } from "../texts/texts.js";
 import { icon } from "../ui/icon.js";
 
@@ -16,7 +17,7 @@ export function choicesView(part, approval, waits, choose) {
     ${part.choices.map((choice, place) => {
       const kind = !approval ? "" : choice === approval.rejection ? "danger" : place === 0 ? "primary" : "";
       return html`<button class="button choice ${kind}" type="button" aria-disabled=${waits} data-choice=${choice}
-        @click=${() => !waits && choose(choice)}>${kind ? icon(kind === "danger" ? "x" : "check") : ""}${choice}</button>`;
+        @click=${() => !waits && choose(choice)}>${kind ? icon(kind === "danger" ? "x" : "check") : ""}${approval ? choiceLabel(choice) : choice}</button>`;
     })}
   </div>`;
 }

@@ -165,7 +165,7 @@ class Turn extends Element {
     const buttons = questions.map((part) => choicesView(part, approval, this.busy, (choice) => this.act(() => this.talk.answer(this.turn, part, choice))));
     const card = (kind, glyph, title, shown) => html`<div class="asks ${kind}"><p class="row asks-head">${icon(glyph)}<strong class="words">${title}</strong></p>${shown}</div>`;
     if (approval) {
-      const request = html`${textView(approval.request)}${attached.map((part) => partView(part))}${buttons}${approvalNote(approval)}`;
+      const request = html`${textView(approval.request)}${attached.map((part) => partView(part))}${buttons}${approvalNote(approval, questions.flatMap((part) => part.choices))}`;
       return html`${stepsView(this.turn)}${content}${card("approval", "shield", approvalTitle(approval), request)}`;
     }
     return html`${stepsView(this.turn)}

@@ -19,7 +19,7 @@ export const texts = sideBySide({
   "approval.title": ["Approval needed", "需要审批"],
   "approval.tool": ["Approval needed: ", "需要审批："],
   "approval.expires": ["{who} Expires {time}.", "{who}有效期至 {time}。"],
-  "list.actions": ["Actions", "操作"],
+  "approval.lasting": ["“Approve here” also allows the tool for your own requests in this conversation, for some days; “Always approve” allows it for everyone on the account.", "“本会话均批准”：几天内，你本人在此会话中的请求可直接使用该工具；“始终批准”：此账号上的所有人都可直接使用。"],
 });
 
 addTexts(texts);

@@ -3,7 +3,7 @@
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { get } from "../api/client.js";
 import { t } from "../texts/texts.js";
-import { approvalNote } from "../ui/approval.js";
+import { approvalNote, choiceLabel } from "../ui/approval.js";
 import { excerpt, initials, moment, money, number, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { named } from "../ui/names.js";
@@ -57,8 +57,8 @@ class Overview extends Page {
           <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
       ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)} · ${moment(one.at)}`)}
           ${requestView(one)}${this.decided.has(keyOf(one))
-            ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: this.decided.get(keyOf(one)).choice })}</p>`
-            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice))}${approvalNote(one)}</div>
+            ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: choiceLabel(this.decided.get(keyOf(one)).choice) })}</p>`
+            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice), choiceLabel)}${approvalNote(one, one.choices)}</div>
           <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
       ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
       ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>

@@ -60,11 +60,11 @@ export function repeatable(turns) {
 }
 
 /** Buttons of a question or approval; `decided(choice)` is called after an answer. */
-export function choiceButtons(turn, part, choices, about, decided) {
+export function choiceButtons(turn, part, choices, about, decided, label = (choice) => choice) {
   const choose = async (choice) => {
-    if ((await attempt(() => post(`/api/turns/${turn}/parts/${part}/choice`, { choice }), t("turn.answered", { choice }))) !== undefined) decided(choice);
+    if ((await attempt(() => post(`/api/turns/${turn}/parts/${part}/choice`, { choice }), t("turn.answered", { choice: label(choice) }))) !== undefined) decided(choice);
   };
   return choices.length
-    ? html`<div class="row" role="group" aria-label=${about}>${choices.map((choice, at) => html`<button class="button tiny ${at ? "" : "primary"}" @click=${() => choose(choice)}>${choice}</button>`)}</div>`
+    ? html`<div class="row" role="group" aria-label=${about}>${choices.map((choice, at) => html`<button class="button tiny ${at ? "" : "primary"}" @click=${() => choose(choice)}>${label(choice)}</button>`)}</div>`
     : nothing;
 }

@@ -2,7 +2,7 @@
 
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../texts/texts.js";
-import { approvalNote, approvalTitle, ownWords } from "../ui/approval.js";
+import { approvalNote, approvalTitle, choiceLabel, ownWords } from "../ui/approval.js";
 import { duration, initials, marked, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { choiceButtons, cost, stateBadge, tokens } from "./states.js";
@@ -31,7 +31,7 @@ function part(turn, one, changed) {
       ? html`<roe-markdown .source=${ownWords(one)}></roe-markdown>`
       : html`<p><a href="${one.url}?download=true" download=${one.filename}>${icon("paperclip")} ${one.filename}</a></p>`}
     ${request ? requestView(request) : nothing}
-    ${choiceButtons(turn.id, one.index, one.choices, t("turn.decide"), changed)}${request ? approvalNote(request) : nothing}`;
+    ${choiceButtons(turn.id, one.index, one.choices, t("turn.decide"), changed, request ? choiceLabel : undefined)}${request ? approvalNote(request, one.choices) : nothing}`;
 }
 
 /** The tool calls of a turn, folded. */
