@@ -1,4 +1,4 @@
-// What pickers search: people, chats, time zones, and lists that are loaded once.
+// What pickers search: people, chats, time zones.
 
 import { get, withQuery } from "../api/client.js";
 import { initials } from "./format.js";
@@ -23,15 +23,3 @@ export function findZones(q) {
   const known = Intl.supportedValuesOf?.("timeZone") || [];
   return ["UTC", ...known].filter((zone) => matches(zone.replaceAll("_", " "), q) || matches(zone, q)).slice(0, 60).map((zone) => ({ value: zone, text: zone }));
 }
-
-/** A source over a list that is loaded once: `load()` returns the options. */
-export function fromList(load) {
-  let known = null;
-  return async (q) => (await (known ??= load())).filter(({ text, hint = "" }) => matches(`${text} ${hint}`, q)).slice(0, 100);
-}
-
-const listed = (path, key, option) => fromList(async () => (await get(path))[key].map(option));
-
-/** Models, skills and MCP servers by name. */
-export const findModels = () => listed("/api/models", "models", (one) => ({ value: one.name, text: one.display_name || one.name, hint: one.name }));
-export const findSkills = () => listed("/api/skills", "skills", (one) => ({ value: one.name, text: one.name, hint: one.description }));
