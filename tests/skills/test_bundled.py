@@ -509,6 +509,23 @@ def test_a_chart_that_can_not_be_drawn(tmp_path: Path, arguments: tuple[str, ...
     assert not (tmp_path / "out" / "chart.png").exists()
 
 
+@pytest.mark.parametrize(
+    "months",
+    [
+        ("Jan", "Feb", "Mar"),
+        ("2025-12", "2026-01", "2026-02"),
+        ("December 2025", "January 2026", "May 2026"),
+    ],
+)
+def test_bars_of_months_are_in_the_order_of_time(tmp_path: Path, months: tuple[str, ...]) -> None:
+    rows = [f"{month},{amount}" for month, amount in zip(months, (5, 9, 2), strict=True)]
+    (tmp_path / "m.csv").write_text("month,v\n" + "\n".join(reversed(rows)) + "\n")
+    arguments = ("--kind", "bar", "--x", "month", "--y", "v", "--out", tmp_path / "m.png")
+    told = script("data-analysis", "chart.py", tmp_path / "m.csv", *arguments)
+    places = [told.index(month) for month in months]
+    assert places == sorted(places)
+
+
 @pytest.mark.long
 def test_the_many_become_other(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("k,v\n" + "".join(f"key{n:02},{100 - n}\n" for n in range(30)))

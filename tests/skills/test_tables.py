@@ -289,6 +289,13 @@ def test_a_line_keeps_clear_of_the_frame_and_names_its_values(tmp_path: Path) ->
         pyplot.close(figure)
 
 
+def test_months_are_read_from_labels() -> None:
+    read = import_module("dates").read_month
+    months = {"9月": (0, 9), "2026年10月": (2026, 10), "Sept. 2025": (2025, 9)}
+    others = dict.fromkeys(("12", "13月", "2026", "North"), (0, 0))
+    assert {label: read(label) for label in (*months, *others)} == {**months, **others}
+
+
 def test_spellings_are_joined_only_on_request(tmp_path: Path) -> None:
     tables = import_module("tables")
     table = tables.read_table(write_lines(tmp_path, *REPORT))

@@ -17,6 +17,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from dates import read_month
 from matplotlib.font_manager import fontManager
 from matplotlib.ticker import FuncFormatter
 from tables import is_text, read_table, sheets, spellings, unify_spellings
@@ -79,8 +80,11 @@ def figures(table: pd.DataFrame, given: argparse.Namespace) -> pd.DataFrame:
     found = grouped.size() if y is None else grouped[y].agg(given.agg)
     name = y or "count"
     wide = found.rename(name).to_frame() if by is None else found.unstack(by)
-    if given.kind == "line":
+    months = [read_month(str(one)) for one in wide.index]
+    if given.kind == "line" or (isinstance(wide.index, pd.DatetimeIndex) and len(wide) <= given.top):
         return wide.sort_index()
+    if len(wide) <= given.top and all(month for _, month in months):
+        return wide.iloc[sorted(range(len(wide)), key=months.__getitem__)]
     return _top(wide.loc[wide.sum(axis=1).sort_values(ascending=False).index], given)
 
 

@@ -50,6 +50,10 @@ _MONTHS = {
     )
     for name in names.split()
 }
+_MONTH_LABEL = re.compile(
+    r"(?:(?P<year>\d{4})\s?[-/.年]\s?)?(?P<number>\d{1,2})(?P<sign>月?)"
+    r"|(?P<name>[^\W\d_]{3,})\.?(?:\s(?P<after>\d{4}))?"
+)
 _VERSION = re.compile(r"v?\d+(?:\.\d+){2,}\S*")
 _CENTURY = 69
 """Two-digit years from here on are of the 20th century, as in POSIX."""
@@ -159,6 +163,15 @@ def _are_versions(texts: Sequence[str], parsed: Sequence[re.Match[str] | _Numeri
         one.first > 12 or one.match["first"][0] == "0" or one.match["next"][0] == "0" for one in short
     )
     return not is_date and len({one.year for one in short}) > len({(one.first, one.next) for one in short})
+
+
+def read_month(label: str) -> tuple[int, int]:
+    """Return the year (0: none) and the number of a month such as `Jan`, `2026-03` or `3月`; (0, 0) for others."""
+    found = _MONTH_LABEL.fullmatch(label.strip())
+    if found is None or not (found["name"] or found["year"] or found["sign"]):
+        return 0, 0
+    month = _month(found["name"]) if found["name"] else int(found["number"])
+    return (int(found["year"] or found["after"] or 0), month) if 1 <= month <= 12 else (0, 0)
 
 
 def _month(name: str) -> int:
