@@ -75,6 +75,7 @@ OPENINGS: Final[tuple[tuple[str, ...], ...]] = (
     ("#/people", ".thing @ellipsis"),
     ("#/people", ".thing .tiny:not(.primary, .icon)"),
     ("#/people", ".more"),
+    ("#/people", ".role"),
     ("#/people?show=all",),
     ("#/people/telegram:1000000000", MORE),
     ("#/people/telegram:1000000000", ".panel @shield"),
