@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any, Final, TypeVar, cast
 
 import orjson
@@ -57,10 +58,8 @@ _PUT_WITH_BLOBS: Final = f"""
 _INSERT_WRITES: Final = """
     INSERT INTO checkpoint_writes
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-    SELECT * FROM unnest(
-        %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-        %s::int[], %s::text[], %s::text[], %s::bytea[]
-    )
+    SELECT %s, %s, %s, %s, %s, one.*
+    FROM unnest(%s::int[], %s::text[], %s::text[], %s::bytea[]) AS one
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
 """
 _ADD_WRITES: Final = f"{_INSERT_WRITES} DO NOTHING"
@@ -85,10 +84,10 @@ _SELECT_WRITES: Final = (
 _DELETE_WRITES: Final = (
     "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
 )
-_DELETE_RUN: Final = (
-    "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_id IN "
-    "(SELECT checkpoint_id FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s)",
-    "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s",
+_DELETE_RUN: Final = "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s"
+_DELETE_STRAY_WRITES: Final = (
+    "DELETE FROM checkpoint_writes w WHERE thread_id = %s AND NOT EXISTS (SELECT 1 FROM checkpoints c "
+    "WHERE (c.thread_id, c.checkpoint_ns, c.checkpoint_id) = (w.thread_id, w.checkpoint_ns, w.checkpoint_id))"
 )
 _THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
 _DELETE_FOR_RUNS: Final = (
@@ -266,7 +265,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
             # A statement may replace a row only once.
             rows = [*{row[:6]: row for row in rows}.values()]
         if rows:
-            await self._write((_REPLACE_WRITES if can_replace else _ADD_WRITES, _columns(rows)))
+            await self._write(*_insert_writes(rows, _REPLACE_WRITES if can_replace else _ADD_WRITES))
 
     async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool:
         return bool(await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)))
@@ -285,14 +284,12 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
     ) -> None:
         statements: list[Statement] = [
-            (_DELETE_RUN[0], (thread_id, thread_id, run_id)),
-            (_DELETE_RUN[1], (thread_id, run_id)),
+            (_DELETE_RUN, (thread_id, run_id)),
+            (_DELETE_STRAY_WRITES, (thread_id,)),
             (_DELETE_UNUSED, (thread_id,) * 3),
         ]
         if base is not None and writes is not None:
-            statements.append((_DELETE_WRITES, (thread_id, base)))
-            if writes:
-                statements.append((_ADD_WRITES, _columns(writes)))
+            statements += (_DELETE_WRITES, (thread_id, base)), *_insert_writes(writes, _ADD_WRITES)
         await self._write(*statements)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -374,6 +371,11 @@ def _is_plain(value: Any) -> bool:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _insert_writes(rows: Sequence[WriteRow], query: str) -> Iterator[Statement]:
+    for task, group in groupby(rows, key=lambda row: row[:5]):
+        yield query, (*task, *_columns([row[5:] for row in group]))
 
 
 def _names_nothing(config: RunnableConfig | None) -> bool:

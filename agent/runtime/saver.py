@@ -53,11 +53,12 @@ _INSERT_CHECKPOINT = (
     "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_DELETE_RUN_WRITES = (
-    "DELETE FROM writes WHERE thread_id = ? AND checkpoint_id IN "  # noqa: S608
-    f"(SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?)"
-)
 _DELETE_RUN = f"DELETE FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?"  # noqa: S608
+_DELETE_STRAY_WRITES = (
+    "DELETE FROM writes WHERE thread_id = ? AND (checkpoint_ns, checkpoint_id) NOT IN "
+    "(SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ?)"
+)
+"""A run that is cancelled may have stored writes of a checkpoint that was not stored."""
 _DELETE_FOR_RUNS = (
     "DELETE FROM writes WHERE (thread_id, checkpoint_ns, checkpoint_id) IN "  # noqa: S608
     "(SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints "
@@ -199,8 +200,8 @@ class RuntimeSaver(RunSaver, SqliteSaver):
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
     ) -> None:
         statements: list[tuple[str, tuple[Any, ...]]] = [
-            (_DELETE_RUN_WRITES, (thread_id, thread_id, run_id)),
             (_DELETE_RUN, (thread_id, run_id)),
+            (_DELETE_STRAY_WRITES, (thread_id, thread_id)),
         ]
         if base is not None and writes is not None:
             statements += [(_DELETE_WRITES, (thread_id, base))]
