@@ -38,6 +38,29 @@ SETUP_LOCK: Final = 7_310_468_257_004_113
 Statement = tuple[str, Sequence[Any]]
 T = TypeVar("T")
 
+_SELECT: Final = """
+    SELECT thread_id, checkpoint, checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata,
+    (
+        SELECT array_agg(ARRAY[convert_to(key, 'UTF8'), type::bytea, blob])
+        FROM jsonb_each_text(checkpoint -> 'channel_versions') CROSS JOIN LATERAL (
+            SELECT type, blob FROM checkpoint_blobs b
+            WHERE (b.thread_id, b.checkpoint_ns) = (checkpoints.thread_id, checkpoints.checkpoint_ns)
+            AND (b.channel, b.version) = (key, value) LIMIT 1
+        ) AS found
+    ) AS channel_values,
+    (
+        SELECT array_agg(ARRAY[
+            task_id::bytea, convert_to(channel, 'UTF8'), w.type::bytea, blob,
+            convert_to(task_path, 'UTF8'), idx::text::bytea
+        ])
+        FROM checkpoint_writes w
+        WHERE (w.thread_id, w.checkpoint_ns) = (checkpoints.thread_id, checkpoints.checkpoint_ns)
+        AND w.checkpoint_id = checkpoints.checkpoint_id
+    ) AS pending_writes
+    FROM checkpoints """
+"""langgraph's query, except that values are looked up one by one: PostgreSQL would read all those of the
+thread. Casts of text to bytes take backslashes for escapes.
+"""
 _PUT: Final = """
     INSERT INTO checkpoints
         (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
@@ -85,29 +108,38 @@ _DELETE_WRITES: Final = (
     "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
 )
 _DELETE_RUN: Final = "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s"
-_DELETE_STRAY_WRITES: Final = (
-    "DELETE FROM checkpoint_writes w WHERE thread_id = %s AND NOT EXISTS (SELECT 1 FROM checkpoints c "
-    "WHERE (c.thread_id, c.checkpoint_ns, c.checkpoint_id) = (w.thread_id, w.checkpoint_ns, w.checkpoint_id))"
-)
 _THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
-_DELETE_FOR_RUNS: Final = (
-    "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata ->> 'run_id' = ANY(%s) "
-    "AND (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (c.thread_id, c.checkpoint_ns, c.checkpoint_id)",
-    "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)",
-)
-_OLDER: Final = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id < %s AND checkpoint_id <> ALL(%s)"
+_DELETE_FOR_RUNS: Final = "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
 _DELETE_OLDER: Final = (
-    f"DELETE FROM checkpoint_writes WHERE {_OLDER}",  # noqa: S608
-    f"DELETE FROM checkpoints WHERE {_OLDER}",  # noqa: S608
+    "DELETE FROM checkpoints "
+    "WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id < %s AND checkpoint_id <> ALL(%s)"
 )
-_DELETE_UNUSED: Final = """
-    DELETE FROM checkpoint_blobs WHERE thread_id = %s AND (checkpoint_ns, channel, version) IN (
-        SELECT checkpoint_ns, channel, version FROM checkpoint_blobs WHERE thread_id = %s
-        EXCEPT
-        SELECT checkpoint_ns, key, value
-        FROM checkpoints CROSS JOIN LATERAL jsonb_each_text(checkpoint -> 'channel_versions')
-        WHERE thread_id = %s
-    )
+_DELETE_UNUSED: Final = (
+    """
+    DELETE FROM checkpoint_writes WHERE ctid = ANY(ARRAY(
+        SELECT unnest(array_agg(place)) FROM (
+            SELECT checkpoint_ns, checkpoint_id, ctid AS place FROM checkpoint_writes WHERE thread_id = %s
+            UNION ALL
+            SELECT checkpoint_ns, checkpoint_id, NULL FROM checkpoints WHERE thread_id = %s
+        ) AS every GROUP BY checkpoint_ns, checkpoint_id HAVING count(*) = count(place)
+    ))
+    """,
+    """
+    DELETE FROM checkpoint_blobs WHERE ctid = ANY(ARRAY(
+        SELECT min(place) FROM (
+            SELECT checkpoint_ns, channel, version, ctid AS place FROM checkpoint_blobs WHERE thread_id = %s
+            UNION ALL
+            SELECT checkpoint_ns, key, value, NULL
+            FROM checkpoints CROSS JOIN LATERAL jsonb_each_text(checkpoint -> 'channel_versions')
+            WHERE thread_id = %s
+        ) AS every GROUP BY checkpoint_ns, channel, version HAVING count(*) = count(place)
+    ))
+    """,
+)
+"""Delete the writes and values of a thread that belong to no checkpoint.
+
+Grouped instead of joined: of a thread that grew since the last ANALYZE, PostgreSQL expects one row and joins
+in quadratic time. A run that is cancelled may have stored writes of a checkpoint that was not stored.
 """
 _DELETE_THREAD: Final = (
     "DELETE FROM checkpoints WHERE thread_id = %s",
@@ -183,6 +215,8 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
 
     Its errors are those of psycopg.
     """
+
+    SELECT_SQL = _SELECT
 
     def __init__(
         self, pool: ConnectionPool, *, serde: SerializerProtocol | None = None, faults: Faults | None = None
@@ -283,11 +317,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
     async def roll_back_run(
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
     ) -> None:
-        statements: list[Statement] = [
-            (_DELETE_RUN, (thread_id, run_id)),
-            (_DELETE_STRAY_WRITES, (thread_id,)),
-            (_DELETE_UNUSED, (thread_id,) * 3),
-        ]
+        statements: list[Statement] = [(_DELETE_RUN, (thread_id, run_id)), *_sweep(thread_id)]
         if base is not None and writes is not None:
             statements += (_DELETE_WRITES, (thread_id, base)), *_insert_writes(writes, _ADD_WRITES)
         await self._write(*statements)
@@ -297,16 +327,15 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         threads = [row[0] for row in await self._fetch_rows(_THREADS_OF_RUNS, ([*run_ids],))]
-        deletions = [(statement, ([*run_ids],)) for statement in _DELETE_FOR_RUNS]
-        await self._write(*deletions, *((_DELETE_UNUSED, (thread,) * 3) for thread in threads))
+        sweeps = [statement for thread in threads for statement in _sweep(thread)]
+        await self._write((_DELETE_FOR_RUNS, ([*run_ids],)), *sweeps)
 
     async def _list_heads(self, thread_id: str) -> Sequence[tuple[str, str]]:
         return cast(list[tuple[str, str]], await self._fetch_rows(_SELECT_HEADS, (thread_id,)))
 
     async def _delete_older(self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]) -> None:
         older = (thread_id, namespace, latest, [*needed])
-        deletions = ((statement, older) for statement in _DELETE_OLDER)
-        await self._write(*deletions, (_DELETE_UNUSED, (thread_id,) * 3))
+        await self._write((_DELETE_OLDER, older), *_sweep(thread_id))
 
     async def _write(self, *statements: Statement) -> None:
         """Execute the statements in one transaction; all writes go through here."""
@@ -371,6 +400,10 @@ def _is_plain(value: Any) -> bool:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _sweep(thread_id: str) -> Iterator[Statement]:
+    return ((query, (thread_id, thread_id)) for query in _DELETE_UNUSED)
 
 
 def _insert_writes(rows: Sequence[WriteRow], query: str) -> Iterator[Statement]:
