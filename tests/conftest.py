@@ -25,6 +25,7 @@ from bot.config.platforms import installed_platforms
 from bot.store import Database, open_database
 from roebot_testing.clock import ManualClock
 from roebot_testing.conformance import pytest_terminal_summary
+from tests.harness.saver_database import SaverDatabase, saver_on_postgres, saver_on_sqlite
 from tests.harness.store_templates import create_schema, empty_tables, open_store
 
 __all__ = ["pytest_terminal_summary"]
@@ -213,3 +214,11 @@ async def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
     opened = await open_database(tmp_path, url)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(params=DATABASES)
+def saver_database(request: pytest.FixtureRequest, tmp_path: Path) -> SaverDatabase:
+    """An empty database of each kind for a checkpoint saver."""
+    if request.param == "postgres":
+        return saver_on_postgres(request.getfixturevalue("postgres_url"))
+    return saver_on_sqlite(tmp_path / "checkpoints.db")

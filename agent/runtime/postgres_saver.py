@@ -28,7 +28,14 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 
 from agent.runtime.exact_integers import LARGEST, SMALLEST
 from agent.runtime.faults import Faults
-from agent.runtime.run_saver import SMALL_BYTES, RunSaver, WriteRow, clean_filter, compressing_serde
+from agent.runtime.run_saver import (
+    SMALL_BYTES,
+    RunSaver,
+    WriteRow,
+    advance_ids,
+    clean_filter,
+    compressing_serde,
+)
 from agent.shared.postgres_url import connect_arguments, libpq_url
 
 CONNECTIONS: Final = 8
@@ -253,7 +260,10 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                 await cursor.execute("INSERT INTO checkpoint_migrations (v) VALUES (%s)", [number])
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return None if _names_nothing(config) else await super().aget_tuple(config)
+        found = None if _names_nothing(config) else await super().aget_tuple(config)
+        if found is not None:
+            advance_ids(found.checkpoint["id"])
+        return found
 
     async def alist(
         self,

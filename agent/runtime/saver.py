@@ -29,7 +29,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agent.runtime.faults import Faults
-from agent.runtime.run_saver import RunSaver, WriteRow, clean_filter, compressing_serde
+from agent.runtime.run_saver import RunSaver, WriteRow, advance_ids, clean_filter, compressing_serde
 from agent.runtime.store.database import PRAGMAS, DatabaseThread, open_transaction
 
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
@@ -129,7 +129,10 @@ class RuntimeSaver(RunSaver, SqliteSaver):
                 yield cursor
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._thread.run(lambda _: self.get_tuple(config))
+        found = await self._thread.run(lambda _: self.get_tuple(config))
+        if found is not None:
+            advance_ids(found.checkpoint["id"])
+        return found
 
     async def alist(
         self,

@@ -18,7 +18,7 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from agent.runtime.run_saver import RunSaver
-from tests.runtime.conftest import SaverDatabase
+from tests.harness.saver_database import SaverDatabase
 
 
 def _append(known: list[str], writes: list[list[str]]) -> list[str]:

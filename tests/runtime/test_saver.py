@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any, cast
 
+import langgraph.checkpoint.base.id as checkpoint_ids
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
+from time_machine import travel
 
 from agent.errors import CheckpointLost
 from agent.runtime.run_saver import RunSaver
-from tests.runtime.conftest import SaverDatabase
+from tests.harness.saver_database import SaverDatabase
 
 PLACE: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
@@ -130,6 +133,21 @@ async def test_values_of_a_checkpoint_that_was_not_stored_come_with_the_next(
             await saver.aput(at(root["id"]), lost, {}, {"said": version})
         following = await store(saver, lost, other=["other"])
         assert await values_at(saver, following) == {"said": ["lost"], "other": ["other"]}
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_checkpoint_follows_its_parent_whatever_the_clock_says(
+    saver_database: SaverDatabase, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    async with saver_database.open() as saver:
+        first = await store(saver, said=["first"])
+    monkeypatch.setattr(checkpoint_ids, "_last_v6_timestamp", None)
+    async with saver_database.open() as saver:
+        with travel(timedelta(hours=hours), tick=True):
+            found = await saver.aget_tuple(PLACE)
+            assert found is not None
+            second = await store(saver, found.checkpoint, said=["second"])
+        assert await saver.latest_checkpoint_id("t") == second["id"] > first["id"]
 
 
 async def test_late_writes_of_an_ended_run_are_refused(saver_database: SaverDatabase) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,9 +18,10 @@ from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.stopped_calls import NOT_RUN
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import RunSaver
 from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import chain, says, scripted
+from tests.harness.saver_database import SaverDatabase
 
 ORDERS = {"work": None, "look": Order.FREE, "help": Order.BESIDE, "show": Order.LAST}
 STOPS = 20
@@ -30,7 +30,7 @@ STOPS = 20
 class Day:
     """Five calls of one answer, and a log of what they did."""
 
-    def __init__(self, random: Random, saver: RuntimeSaver, thread: str) -> None:
+    def __init__(self, random: Random, saver: RunSaver, thread: str) -> None:
         self.log: list[str] = []
         self._random, self._saver, self._thread = random, saver, thread
         uses = [ToolUse(random.choice(list(ORDERS)), {"word": word}, word) for word in "abcde"]
@@ -85,9 +85,9 @@ class Day:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_results_after_a_stop_match_what_happened(tmp_path: Path, seed: int) -> None:
+async def test_results_after_a_stop_match_what_happened(saver_database: SaverDatabase, seed: int) -> None:
     random = Random(seed)
-    async with RuntimeSaver.open(tmp_path / "checkpoints.db") as saver:
+    async with saver_database.open() as saver:
         for number in range(STOPS):
             day = Day(random, saver, f"thread-{number}")
             await day.stop()

@@ -13,17 +13,17 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.runtime.run_saver import HUGE_BYTES, LARGE_BYTES, SMALL_BYTES, compressing_serde
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.run_saver import HUGE_BYTES, LARGE_BYTES, SMALL_BYTES, RunSaver, compressing_serde
 from roebot_testing.agent import ScriptedChatModel
+from tests.harness.saver_database import SaverDatabase, saver_on_sqlite
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[tuple[Graph, RuntimeSaver]]:
-    async with RuntimeSaver.open(path) as saver:
+async def opened(database: SaverDatabase) -> AsyncIterator[tuple[Graph, RunSaver]]:
+    async with database.open() as saver:
         yield create_agent_graph(ScriptedChatModel(environ={}), middleware=[], checkpointer=saver), saver
 
 
@@ -40,8 +40,8 @@ async def stored(graph: Graph, config: RunnableConfig = THREAD) -> list[str]:
     return texts((await graph.aget_state(config)).values)
 
 
-async def test_a_rolled_back_run_leaves_the_thread_as_before(tmp_path: Path) -> None:
-    async with opened(tmp_path / "c.db") as (graph, saver):
+async def test_a_rolled_back_run_leaves_the_thread_as_before(saver_database: SaverDatabase) -> None:
+    async with opened(saver_database) as (graph, saver):
         for number in range(SNAPSHOT_EVERY // 2 - 1):
             await say(graph, f"m{number}")
         base = (await graph.aget_state(THREAD)).config["configurable"]["checkpoint_id"]
@@ -54,9 +54,9 @@ async def test_a_rolled_back_run_leaves_the_thread_as_before(tmp_path: Path) -> 
         assert await say(graph, "next") == [*kept, "next", "next"]
 
 
-async def test_a_copied_thread_is_whole_and_its_own(tmp_path: Path) -> None:
+async def test_a_copied_thread_is_whole_and_its_own(saver_database: SaverDatabase) -> None:
     other: RunnableConfig = {"configurable": {"thread_id": "copy"}}
-    async with opened(tmp_path / "c.db") as (graph, saver):
+    async with opened(saver_database) as (graph, saver):
         for number in range(SNAPSHOT_EVERY // 2 + 3):
             await say(graph, f"m{number}")
         await saver.acopy_thread("t", "copy")
@@ -74,7 +74,7 @@ async def test_a_thread_that_was_stored_without_compression_goes_on(tmp_path: Pa
             await say(old, f"m{number}")
         ends = [state.config async for state in old.aget_state_history(THREAD) if not state.next]
     before = ["m0", "m0", "m1", "m1", "m2", "m2"]
-    async with opened(path) as (graph, _):
+    async with opened(saver_on_sqlite(path)) as (graph, _):
         assert await stored(graph) == before
         for number in range(SNAPSHOT_EVERY):
             await say(graph, f"n{number}")
