@@ -249,7 +249,7 @@ class CheckpointLost(AgentError):
 
 
 class HomeInUse(AgentError):
-    """Another process uses the runtime's database in this data directory."""
+    """The runtime's database can't be used: by another process, or because data was not copied to it."""
 
 
 _SANDBOX_FOLDER = "/mnt/(?:user-data|acp-workspace|skills)"

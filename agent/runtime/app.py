@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 
 from agent.core.paths import make_private_folder
-from agent.errors import AgentError, ApiError, GraphLoadError
+from agent.errors import AgentError, ApiError, GraphLoadError, HomeInUse
 from agent.runtime.cors import CorsSettings, CrossOriginAccess
 from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Clock
@@ -58,6 +58,7 @@ from agent.shared.http_guard import (
 )
 from agent.shared.json_routes import describe_invalid_request, make_router
 from agent.shared.live_token import LiveToken
+from agent.shared.table_copy import find_missing_copy
 
 log = structlog.get_logger("agent.runtime")
 VERSION = version("roebot")
@@ -140,6 +141,7 @@ async def open_runtime(
         database = RuntimeDatabase(settings.database_url or settings.database, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
+        await _require_copied_data(database, settings)
         event_log = EventLog(database)
         saver = await stack.enter_async_context(await _open_saver(settings, faults))
         items = await stack.enter_async_context(await _open_items(settings))
@@ -177,6 +179,13 @@ async def open_runtime(
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
         yield runtime
+
+
+async def _require_copied_data(database: RuntimeDatabase, settings: RuntimeSettings) -> None:
+    """Raise `HomeInUse` if the database is an unfinished copy, or the threads are still in SQLite."""
+    earlier = settings.database if settings.database_url else None
+    if problem := await database.read(find_missing_copy, "agent", "threads", earlier):
+        raise HomeInUse(problem)
 
 
 async def _open_saver(settings: RuntimeSettings, faults: Faults) -> AbstractAsyncContextManager[RunSaver]:

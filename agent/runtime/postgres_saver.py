@@ -234,9 +234,11 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, faults: Faults | None = None) -> AsyncIterator[PostgresRuntimeSaver]:
+    async def open(
+        cls, url: str, *, serde: SerializerProtocol | None = None, faults: Faults | None = None
+    ) -> AsyncIterator[PostgresRuntimeSaver]:
         """Open the saver on this database and create or update its tables."""
-        saver = cls(ConnectionPool(url), faults=faults)
+        saver = cls(ConnectionPool(url), serde=serde, faults=faults)
         try:
             await saver.setup()
             yield saver
@@ -360,7 +362,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                 for statement, values in statements:
                     await connection.execute(statement, values)
 
-    async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         async with (
             self._pool.connection() as connection,
             connection.cursor(binary=True, row_factory=tuple_row) as cursor,

@@ -261,6 +261,9 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
     async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None: ...
 
     @abstractmethod
+    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]: ...
+
+    @abstractmethod
     async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool: ...
 
     @abstractmethod

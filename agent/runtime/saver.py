@@ -108,9 +108,11 @@ class RuntimeSaver(RunSaver, SqliteSaver):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, path: Path, *, faults: Faults | None = None) -> AsyncIterator[RuntimeSaver]:
+    async def open(
+        cls, path: Path, *, serde: SerializerProtocol | None = None, faults: Faults | None = None
+    ) -> AsyncIterator[RuntimeSaver]:
         """Open the saver on this database (WAL, synchronous=NORMAL)."""
-        saver = cls(await asyncio.to_thread(_connect, path), faults=faults)
+        saver = cls(await asyncio.to_thread(_connect, path), serde=serde, faults=faults)
         await asyncio.to_thread(saver.setup)
         await saver._thread.open()
         try:

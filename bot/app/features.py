@@ -63,10 +63,15 @@ class InstalledFeatures:
         """Return the person data of all features."""
         return [feature.person_data for feature in self.usable if feature.person_data]
 
+    @property
+    def tables(self) -> list[Table]:
+        """Return the tables of all features."""
+        return [table for feature in self.usable for table in feature.tables]
+
     async def create_tables(self, db: Database) -> None:
         """Create features' tables that are missing from the database."""
-        if tables := [table for feature in self.usable for table in feature.tables]:
-            await db.schema(partial(_create_missing, tables))
+        if self.tables:
+            await db.schema(partial(create_missing_tables, self.tables))
 
     def add_parts(self, core: Core) -> None:
         """Create the parts of all features."""
@@ -96,7 +101,8 @@ def installed_commands() -> Registry:
     return build_registry(load_features().commands)
 
 
-def _create_missing(tables: Sequence[Table], connection: Connection) -> None:
+def create_missing_tables(tables: Sequence[Table], connection: Connection) -> None:
+    """Create the tables that a database lacks."""
     for table in tables:
         table.create(connection, checkfirst=True)
 

@@ -22,6 +22,7 @@ from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
+from agent.shared.table_copy import find_missing_copy
 from bot.app.accounts import AccountDirectory
 from bot.app.features import load_features
 from bot.app.home import lock_home, prepare_home, write_service_file
@@ -33,7 +34,7 @@ from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejec
 from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.side_tasks import keep_running
-from bot.errors import RoebotError, RuntimeProblem
+from bot.errors import RoebotError, RuntimeProblem, StartError
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild, remote_client
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
@@ -245,18 +246,30 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
     return group
 
 
-def _load_instance_id(home: Path) -> str:
-    """Return the id of a data directory, which is created with the first call."""
+def describe_place(home: Path) -> str:
+    """Return the place of a lease on the database. Its id is created with the first call. Blocking."""
     path = home / "instance-id"
     if not path.exists():
         replace_file(path, secrets.token_hex(8))
-    return path.read_text()
+    return f"{node()}:{home} #{path.read_text()}"
+
+
+async def _require_copied_data(database: Database, settings: StartOptions) -> None:
+    """Raise StartError if the database is an unfinished copy, or data is still in SQLite."""
+    config, home = settings.loaded.config, settings.home
+    parts = [("bot", "turns", home / "bot.db" if config.database.url else None)]
+    if config.database.url and config.runtime.url is None:
+        parts.append(("agent", "threads", home / "agent.db"))
+    for part, table, earlier in parts:
+        check = partial(find_missing_copy, part=part, table=table, file=earlier)
+        if problem := await database.schema(check):
+            raise StartError(problem)
 
 
 async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
     """Claim the service's database until the stack closes. Raises StartError if another service uses it."""
-    core, home = service.core, service.settings.home
-    place = f"{node()}:{home} #{await asyncio.to_thread(_load_instance_id, home)}"
+    core = service.core
+    place = await asyncio.to_thread(describe_place, service.settings.home)
     lease = ServiceLease(core.db, core.clock, place, core.new_id())
     await core.outages.complete(lease.claim)
     stack.push_async_callback(lease.release)
@@ -284,6 +297,7 @@ async def run_service(
             url = settings.loaded.config.database.url
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
+            await _require_copied_data(database, settings)
             service = BotService(settings, database, clock)
             # The lock of the data directory doesn't protect a database that other hosts can reach.
             lease = await claim_lease(service, stack) if url else None

@@ -49,6 +49,14 @@ class Locale(StrEnum):
     ZH = "zh"
 
 
+class DatabaseKind(StrEnum):
+    """Databases that data can be copied to."""
+
+    POSTGRES = "postgres"
+    SQLITE = "sqlite"
+
+
+Target = Annotated[DatabaseKind, typer.Option("--to", help="Database to copy to.")]
 Language = Annotated[
     Locale | None, typer.Option(help="Language of the prompts (default: the language of the terminal).")
 ]
@@ -186,6 +194,18 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
+def migrate(to: Target, home: Home = None, file: File = None) -> None:
+    """Copy all data from SQLite to the PostgreSQL database of `database.url`, or back.
+
+    The service must not be running. The target must be empty. If the command is interrupted, run it again:
+    it continues. The source stays unchanged.
+    """
+    from bot.cli.migrate import migrate_command
+
+    raise SystemExit(migrate_command(home, file, to.value))
+
+
+@app.command()
 def init(
     platform: Annotated[str, typer.Argument(help="Platform (default: choose from a list).")] = "",
     name: Annotated[str, typer.Option(help="Account name (default: the platform's name).")] = "",
@@ -256,6 +276,17 @@ def agent_serve(
     }
     names = {"--allowed-host": allowed_host or [], "--cors-origin": cors_origin or []}
     agent_serve_command(home, file, graphs, host, port, names, limits)
+
+
+@agent.command("migrate")
+def agent_migrate(to: Target, home: Home = None, file: File = None) -> None:
+    """Copy the agent's data alone, as for an installation that runs only `roebot agent serve`.
+
+    It works like `roebot migrate`.
+    """
+    from bot.cli.migrate import agent_migrate_command
+
+    raise SystemExit(agent_migrate_command(home, file, to.value))
 
 
 @agent.command("acp")

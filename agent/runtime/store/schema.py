@@ -210,7 +210,7 @@ MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedul
 
 def migrate(connection: Connection) -> None:
     """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
-    version = _read_version(connection)
+    version = read_version(connection)
     if version > len(MIGRATIONS):
         raise HomeInUse(
             f"the agent's database has version {version}; this program supports up to {len(MIGRATIONS)}"
@@ -221,7 +221,8 @@ def migrate(connection: Connection) -> None:
         _write_version(connection, len(MIGRATIONS))
 
 
-def _read_version(connection: Connection) -> int:
+def read_version(connection: Connection) -> int:
+    """Return the version to which the tables were migrated, 0 if there are none."""
     if is_sqlite(connection):
         return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
     _version.create(connection, checkfirst=True)

@@ -1,0 +1,1 @@
+"""Copies of the runtime's data between SQLite and PostgreSQL."""

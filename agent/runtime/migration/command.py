@@ -1,0 +1,198 @@
+"""Copy the runtime's data: `roebot agent migrate` runs this module in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from platform import node
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from agent.config.database import read_database_url
+from agent.config.errors import ConfigErrors
+from agent.core.paths import make_private_folder
+from agent.errors import AgentError
+from agent.runtime.migration.checkpoints import CheckpointCopy, OpaqueSerializer, StoredRows
+from agent.runtime.migration.tables import TABLES
+from agent.runtime.run_saver import RunSaver
+from agent.runtime.saver import RuntimeSaver
+from agent.runtime.settings import RuntimeSettings
+from agent.runtime.store.engines import SqliteEngine, make_engine
+from agent.runtime.store.items import ItemStore
+from agent.runtime.store.schema import MIGRATIONS, read_version
+from agent.shared.install_hints import install_command, own_extra
+from agent.shared.table_copy import (
+    CopyProgress,
+    CopyRefused,
+    CopyState,
+    CopyStep,
+    TableCopy,
+    describe_url,
+    ignore_step,
+    open_copy_engine,
+)
+
+PREFIX = "roebot agent migrate: "
+NOTHING_TO_COPY = 3
+"""Exit code if the source has no data, or was copied before."""
+Tell = Callable[[str], None]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the command line, copy, and return the exit code. A failure prints one line to stderr."""
+    parser = argparse.ArgumentParser(prog="python -m agent.runtime.migration")
+    parser.add_argument("--to", choices=("postgres", "sqlite"), required=True)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--config", type=Path)
+    given = parser.parse_args(arguments)
+    os.umask(0o077)
+    try:
+        return _migrate_configured(given.home, given.config, given.to)
+    except (AgentError, ConfigErrors, CopyRefused) as error:
+        print(f"{PREFIX}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201
+        return 1
+
+
+def _migrate_configured(home: Path, config: Path | None, to: str) -> int:
+    url = read_database_url(config, os.environ, Path.cwd(), home)
+    if url is None:
+        raise CopyRefused("set database.url in the configuration file to a PostgreSQL database first")
+    try:
+        driver: Any = import_module("psycopg")
+    except ImportError as error:
+        command = install_command(own_extra("postgres"))
+        raise CopyRefused(f"PostgreSQL needs the package psycopg; install it: {command}") from error
+    try:
+        return migrate(home, url, to, lambda line: print(f"· {line}", flush=True))  # noqa: T201
+    except (OSError, SQLAlchemyError, sqlite3.Error, driver.Error) as error:
+        raise CopyRefused(str(getattr(error, "orig", None) or error)) from error
+
+
+def migrate(
+    home: Path, url: str, to: str, tell: Tell, reach: Callable[[CopyStep], None] = ignore_step
+) -> int:
+    """Copy the data of `home` to PostgreSQL, or that of PostgreSQL to `home`, and return the exit code.
+
+    `tell` receives lines about the progress. Raises CopyRefused.
+    """
+    settings = RuntimeSettings(home)
+    file = settings.database
+    make_private_folder(home)
+    source, target = (file, url) if to == "postgres" else (url, file)
+    with _lock_file(file):
+        if isinstance(source, Path) and not source.exists():
+            tell(f"agent: nothing to copy, because {source} does not exist")
+            return NOTHING_TO_COPY
+        copy = TableCopy(
+            open_copy_engine(source),
+            open_copy_engine(target),
+            TABLES,
+            part="agent",
+            origin=f"{node()}:{home}" if isinstance(source, Path) else describe_url(source),
+            tell=tell,
+            reach=reach,
+        )
+        if not _has_tables(open_copy_engine(source)):
+            tell("agent: nothing to copy, because the source has no tables of the agent runtime")
+            return NOTHING_TO_COPY
+        state = copy.check()
+        if state is CopyState.FINISHED:
+            tell("agent: copied before; nothing was changed")
+            return NOTHING_TO_COPY
+        # Opened in the loop, but imported outside.
+        old, new = (_open_saver(place, settings) for place in (source, target))
+        prepare = _open_items(target)
+        work = _copy(copy, state, old, new, prepare, partial(_create_tables, target), tell, reach)
+        return asyncio.run(work)
+
+
+async def _copy(
+    copy: TableCopy,
+    state: CopyState,
+    open_source: AbstractAsyncContextManager[RunSaver],
+    open_target: AbstractAsyncContextManager[RunSaver],
+    open_items: AbstractAsyncContextManager[Any],
+    create_tables: Callable[[], None],
+    tell: Tell,
+    reach: Callable[[CopyStep], None],
+) -> int:
+    started = time.monotonic()
+    async with open_source as old, open_target as new:
+        if state is CopyState.NEW and await StoredRows(new).count():
+            raise CopyRefused("the target is not empty: it has checkpoints. Nothing is overwritten")
+        await asyncio.to_thread(create_tables)
+        async with open_items:
+            pass  # has created the tables of the item store
+        await asyncio.to_thread(copy.begin)
+        await asyncio.to_thread(copy.copy_rows)
+        counts = await CheckpointCopy(old, new, CopyProgress(tell), reach).run()
+    rows = await asyncio.to_thread(copy.finish, time.time()) + sum(counts.values())
+    for table, number in counts.items():
+        tell(f"{table}: {number}")
+    seconds = time.monotonic() - started
+    tell(f"agent: {rows} rows in {seconds:.0f} s; the numbers of both databases are equal")
+    if copy.replaced:
+        tell(f"agent: NUL characters replaced by U+FFFD, which PostgreSQL can't store: {copy.replaced}")
+    return 0
+
+
+@contextmanager
+def _lock_file(file: Path) -> Iterator[None]:
+    """Lock the data directory's runtime, as the runtime does. Raises CopyRefused."""
+    engine = SqliteEngine(file)
+    try:
+        if not engine.lock():
+            raise CopyRefused(f"an agent runtime uses {file.parent}; stop it first")
+        yield
+    finally:
+        engine.unlock()
+
+
+def _has_tables(engine: Engine) -> bool:
+    """Return whether the runtime has used a database. Raises CopyRefused if its version is another."""
+    with engine.connect() as connection:
+        version = read_version(connection)
+    if version not in (0, len(MIGRATIONS)):
+        raise CopyRefused(
+            f"the source has version {version} of the tables, this program has {len(MIGRATIONS)}; "
+            "start the agent on the source once with this version"
+        )
+    return bool(version)
+
+
+def _create_tables(target: Path | str) -> None:
+    engine = make_engine(target)
+    connection: Connection = engine.connect()
+    try:
+        engine.migrate(connection)
+    finally:
+        connection.close()
+
+
+def _open_saver(place: Path | str, settings: RuntimeSettings) -> AbstractAsyncContextManager[RunSaver]:
+    if isinstance(place, Path):
+        return RuntimeSaver.open(settings.checkpoints, serde=OpaqueSerializer())
+    found: Any = import_module("agent.runtime.postgres_saver")
+    saver: AbstractAsyncContextManager[RunSaver] = found.PostgresRuntimeSaver.open(
+        place, serde=OpaqueSerializer()
+    )
+    return saver
+
+
+def _open_items(place: Path | str) -> AbstractAsyncContextManager[Any]:
+    if isinstance(place, Path):
+        return ItemStore.open(place)
+    found: Any = import_module("agent.runtime.store.postgres_items")
+    opened: AbstractAsyncContextManager[Any] = found.PostgresItemStore.open(place)
+    return opened

@@ -1,0 +1,164 @@
+"""`roebot migrate` and `roebot agent migrate`: copy the data between SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from platform import node
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from agent.config.reader import find_config
+from agent.shared.table_copy import (
+    CopyRefused,
+    CopyState,
+    CopyStep,
+    TableCopy,
+    describe_url,
+    ignore_step,
+    open_copy_engine,
+)
+from bot.app.features import create_missing_tables, load_features
+from bot.app.home import lock_home, prepare_home
+from bot.app.service import describe_place
+from bot.cli.common import configuration, home_folder, run_loop
+from bot.clock import SystemClock
+from bot.errors import StartError
+from bot.store import open_database
+from bot.store.leases import ServiceLease
+from bot.store.schema import leases, metadata
+from bot.store.schema_version import HEAD, current
+from bot.store.schema_version import migrate as create_schema
+
+NOTHING_TO_COPY = 3
+"""Exit code of the agent's process if its data is not there, or was copied before."""
+
+
+def migrate_command(home: Path | None, file: Path | None, to: str) -> int:
+    """Copy the bot's and the agent's data, and return the exit code. Raises ConfigErrors and StartError."""
+    folder = home_folder(home)
+    url = configuration(file, folder).config.database.url
+    written = url.get_secret_value() if url else ""
+    if not written.startswith("postgresql"):
+        raise StartError("set database.url in the configuration file to a PostgreSQL database first")
+    prepare_home(folder)
+    os.umask(0o077)
+    with lock_home(folder):
+        try:
+            is_copied = migrate_store(folder, written, to, _tell)
+        except (CopyRefused, SQLAlchemyError) as error:
+            reason = " ".join(str(getattr(error, "orig", None) or error).split())
+            raise StartError(f"the bot's data was not copied: {reason}") from error
+        code = _copy_agent_data(folder, file, to)
+    if code not in (0, NOTHING_TO_COPY):
+        return code
+    if code and not is_copied:
+        raise StartError("nothing was copied")
+    kept = "bot.db, agent.db and checkpoints.db" if to == "postgres" else "the PostgreSQL database"
+    then = "" if to == "postgres" else "remove database.url from the configuration file, then "
+    print(f"Copied. Next, {then}start the service. The data in {kept} is unchanged; delete it yourself.")
+    return 0
+
+
+def agent_migrate_command(home: Path | None, file: Path | None, to: str) -> int:
+    """Copy the agent's data, and return the exit code. Raises StartError."""
+    folder = home_folder(home)
+    prepare_home(folder)
+    with lock_home(folder):
+        code = _copy_agent_data(folder, file, to)
+    if code == NOTHING_TO_COPY:
+        raise StartError("nothing was copied")
+    return code
+
+
+def migrate_store(
+    home: Path,
+    url: str,
+    to: str,
+    tell: Callable[[str], None],
+    reach: Callable[[CopyStep], None] = ignore_step,
+) -> bool:
+    """Copy the bot's data and return whether there was anything to copy. Blocking.
+
+    Raises CopyRefused, and StartError if a service uses the database.
+    """
+    file = home / "bot.db"
+    source, target = (open_copy_engine(one) for one in ((file, url) if to == "postgres" else (url, file)))
+    if to == "postgres" and not file.exists():
+        tell(f"bot: nothing to copy, because {file} does not exist")
+        return False
+    if not _has_tables(source):
+        tell("bot: nothing to copy, because the source has no tables of the bot")
+        return False
+    own = load_features().tables
+    tables = [*(table for table in metadata.sorted_tables if table is not leases), *own]
+    origin = f"{node()}:{home}" if to == "postgres" else describe_url(url)
+    copy = TableCopy(source, target, tables, part="bot", origin=origin, tell=tell, reach=reach)
+    if copy.check() is CopyState.FINISHED:
+        tell("bot: copied before; nothing was changed")
+        return False
+    with target.begin() as connection:
+        create_schema(connection)
+        create_missing_tables(own, connection)
+    started = time.monotonic()
+    rows = run_loop(_copy_leased(copy, home, url))
+    tell(f"bot: {rows} rows in {time.monotonic() - started:.0f} s; the numbers of both databases are equal")
+    if copy.replaced:
+        tell(f"bot: NUL characters replaced by U+FFFD, which PostgreSQL can't store: {copy.replaced}")
+    return True
+
+
+async def _copy_leased(copy: TableCopy, home: Path, url: str) -> int:
+    """Copy while no service can use the PostgreSQL database, and return the number of rows."""
+    database = await open_database(home, url)
+    try:
+        place = await asyncio.to_thread(describe_place, home)
+        lease = ServiceLease(database, SystemClock(), place, secrets.token_hex(8))
+        await lease.claim()
+        keeping = asyncio.create_task(lease.keep())
+        try:
+            return await asyncio.to_thread(_copy_rows, copy)
+        finally:
+            keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping
+            await lease.release()
+    finally:
+        await database.close()
+
+
+def _copy_rows(copy: TableCopy) -> int:
+    copy.begin()
+    copy.copy_rows()
+    return copy.finish(time.time())
+
+
+def _has_tables(engine: Engine) -> bool:
+    """Return whether the bot has used a database. Raises CopyRefused if its schema is another."""
+    with engine.connect() as connection:
+        found = current(connection)
+    if found not in ("", HEAD):
+        raise CopyRefused(
+            f"the source has schema {found}, this version {HEAD}; start this version on the source once"
+        )
+    return bool(found)
+
+
+def _copy_agent_data(home: Path, file: Path | None, to: str) -> int:
+    """Run the agent's own command, since the bot never imports the agent's code."""
+    command = [sys.executable, "-P", "-m", "agent.runtime.migration", "--home", str(home), "--to", to]
+    found = file or find_config(None, os.environ, Path.cwd(), home)
+    command += ["--config", str(found)] if found else []
+    return subprocess.run(command, check=False).returncode  # noqa: S603 - our own interpreter and module
+
+
+def _tell(line: str) -> None:
+    print(f"· {line}", flush=True)
