@@ -153,6 +153,14 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
             await self._store_writes(rows, can_replace=can_replace)
             self._faults.reach(RunStep.WRITES_STORED)
 
+    async def add_writes(self, rows: Sequence[WriteRow]) -> None:
+        """Store writes as they are in another database, unless they exist."""
+        await self._store_writes(rows, can_replace=False)
+
+    async def read_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        """Return the rows of a query in the language of this saver's database."""
+        return await self._fetch_rows(query, values)
+
     @asynccontextmanager
     async def _count_write(self, config: RunnableConfig) -> AsyncIterator[bool]:
         run_id = str(config["configurable"].get("run_id", ""))

@@ -22,8 +22,8 @@ from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
-from agent.shared.table_copy import find_missing_copy
 from bot.app.accounts import AccountDirectory
+from bot.app.copied_data import find_copy_problem
 from bot.app.features import load_features
 from bot.app.home import lock_home, prepare_home, write_service_file
 from bot.bus.admission import AdmissionPolicy
@@ -254,18 +254,6 @@ def describe_place(home: Path) -> str:
     return f"{node()}:{home} #{path.read_text()}"
 
 
-async def _require_copied_data(database: Database, settings: StartOptions) -> None:
-    """Raise StartError if the database is an unfinished copy, or data is still in SQLite."""
-    config, home = settings.loaded.config, settings.home
-    parts = [("bot", "turns", home / "bot.db" if config.database.url else None)]
-    if config.database.url and config.runtime.url is None:
-        parts.append(("agent", "threads", home / "agent.db"))
-    for part, table, earlier in parts:
-        check = partial(find_missing_copy, part=part, table=table, file=earlier)
-        if problem := await database.schema(check):
-            raise StartError(problem)
-
-
 async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
     """Claim the service's database until the stack closes. Raises StartError if another service uses it."""
     core = service.core
@@ -297,7 +285,9 @@ async def run_service(
             url = settings.loaded.config.database.url
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
-            await _require_copied_data(database, settings)
+            check = partial(find_copy_problem, config=settings.loaded.config, home=settings.home)
+            if problem := await database.schema(check):
+                raise StartError(problem)
             service = BotService(settings, database, clock)
             # The lock of the data directory doesn't protect a database that other hosts can reach.
             lease = await claim_lease(service, stack) if url else None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent.shared.live_token import LiveToken
 
 TOKEN_VARIABLE = "ROEBOT_TOKEN"  # noqa: S105 - a variable's name
-USED = ("bot.db", "agent.db")
+USED = ("bot.db", "agent.db", "instance-id")
 """Files of a data directory that a service has used."""
 GENERATED_NOTICE = (
     "this data directory had no token, so one is generated. Sign in to the web console with the link below; "

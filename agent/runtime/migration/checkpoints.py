@@ -45,7 +45,7 @@ class StoredRows:
     """Rows of a saver that its own methods don't list."""
 
     def __init__(self, saver: RunSaver) -> None:
-        self._fetch = saver._fetch_rows
+        self._fetch = saver.read_rows
         is_sqlite = isinstance(saver, RuntimeSaver)
         self._mark = "?" if is_sqlite else "%s"
         self._value = "value" if is_sqlite else "blob"
@@ -123,7 +123,7 @@ class CheckpointCopy:
                 self._progress.report("checkpoints", self._done, self._total)
                 self._reach(CopyStep.CHECKPOINT_COPIED)
             for place in await self._rows.list_places("writes", thread):
-                await self._target._store_writes(await self._rows.list_writes(place), can_replace=False)
+                await self._target.add_writes(await self._rows.list_writes(place))
             self._reach(CopyStep.WRITES_COPIED)
 
     async def _copy_checkpoint(self, place: Place, sent: set[tuple[str, str, str]]) -> None:

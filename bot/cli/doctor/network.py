@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from agent.shared.install_hints import install_command, own_extra
 from agent.shared.postgres_url import sqlalchemy_url
 from bot.app.accounts import load_factory, load_manifest
+from bot.app.copied_data import find_copy_problem
 from bot.cli.common import run_loop
 from bot.cli.connect_probe import probe, silence_logs
 from bot.cli.doctor import Finding
@@ -129,7 +130,13 @@ def database(config: Config, home: Path) -> Iterator[Finding]:
     url = config.database.url.get_secret_value() if config.database.url else ""
     if not url and not (home / "bot.db").exists():
         return
-    yield check_database(url, home)
+    found = check_database(url, home)
+    yield found
+    if not found.good:
+        return
+    with suppress(DatabaseError), open_engine(url, home).connect() as connection:
+        if problem := find_copy_problem(connection, config, home):
+            yield Finding(False, f"database: {problem}")
 
 
 def check_database(url: str, home: Path) -> Finding:

@@ -10,7 +10,7 @@ import stat
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -41,19 +41,24 @@ class BackupResult:
     skipped: int
 
 
-def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> BackupResult:
+def back_up(
+    home: Path, archive: Path, tell: Callable[[str], None], *, on_postgres: bool = False
+) -> BackupResult:
     """Write an archive of `home`; `tell` receives progress messages. Raises BackupFailed.
 
-    Each database is copied as of one moment. The archive is readable by its owner only, and gets its name
-    once it is complete.
+    Each database is copied as of one moment; on PostgreSQL none is, and SQLite files that are left from
+    before are excluded. The archive is readable by its owner only, and gets its name once it is complete.
     """
-    if not (home / "bot.db").is_file():
+    if not (home / ("service.lock" if on_postgres else "bot.db")).is_file():
+        if on_postgres:
+            raise BackupFailed(f"no service has used the data directory {home}. Set it with --home.")
         raise BackupFailed(f"{home} is not a data directory: it has no bot.db. Set it with --home.")
     if archive.exists():
         raise BackupFailed(f"{archive} already exists; choose another name, or remove it first")
     try:
         with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".roebot-backup-") as folder:
-            result = _write_archive(home, archive, Path(folder), tell)
+            databases = () if on_postgres else DATABASES
+            result = _write_archive(home, archive, Path(folder), databases, tell)
         record_backup(home, archive, result.manifest.made_at)
         return result
     except (OSError, sqlite3.Error) as error:
@@ -61,12 +66,14 @@ def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> BackupRes
         raise BackupFailed(f"the archive could not be written: {reason}") from error
 
 
-def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> BackupResult:
+def _write_archive(
+    home: Path, archive: Path, folder: Path, databases: Sequence[str], tell: Callable[[str], None]
+) -> BackupResult:
     copies: list[str] = []
     early = [name for name in FIRST_COPIES if (home / name).is_file()]
     for name in early:
         shutil.copyfile(home / name, folder / name)
-    for name in DATABASES:
+    for name in databases:
         if (home / name).is_file():
             _copy_database(home / name, folder / name)
             tell(f"{name}: {(folder / name).stat().st_size / 1e6:.1f} MB")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.additions import CliAdditions
-from bot.cli.options import Home
+from bot.cli.options import File, Home
 
 if TYPE_CHECKING:
     from bot.cli.doctor import Finding
@@ -23,11 +23,15 @@ def backup(
         Path | None, typer.Argument(help="Archive to create (default: roebot-backup-DATE-TIME.tar.gz).")
     ] = None,
     home: Home = None,
+    file: File = None,
 ) -> None:
-    """Back up the data directory to an archive. The service can keep running."""
+    """Back up the data directory to an archive. The service can keep running.
+
+    A PostgreSQL database is not included; use `pg_dump`.
+    """
     from bot.features.backup.archive_commands import backup_command
 
-    raise SystemExit(backup_command(archive, home))
+    raise SystemExit(backup_command(archive, home, file))
 
 
 @commands.command()

@@ -25,11 +25,14 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """A restored data directory; `before` is the new path of the replaced one (None if there was none)."""
+    """A restored data directory; `before` is the new path of the replaced one (None if there was none).
+
+    `conversations` is None if the archive has no database, because it is on PostgreSQL.
+    """
 
     home: Path
     manifest: ArchiveManifest
-    conversations: int
+    conversations: int | None
     before: Path | None
 
 
@@ -101,13 +104,15 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) ->
     os.utime(target, (member.mtime, member.mtime))
 
 
-def _count_conversations(new: Path, manifest: ArchiveManifest) -> int:
-    """Check the databases and their versions, and count the conversations."""
+def _count_conversations(new: Path, manifest: ArchiveManifest) -> int | None:
+    """Check the databases and their versions, and count the conversations. None: there is no database."""
     for name in manifest.databases:
         with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
             [status] = database.execute("PRAGMA quick_check(1)").fetchone()
             if status != "ok":
                 raise BackupFailed(f"{name} in the archive is damaged: {status}")
+    if not manifest.databases:
+        return None
     with closing(sqlite3.connect(f"{(new / 'bot.db').as_uri()}?mode=rw", uri=True)) as database:
         found = database.execute("SELECT version_num FROM alembic_version").fetchone()
         if found is None or found[0] not in REVISIONS:

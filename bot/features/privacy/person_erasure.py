@@ -99,9 +99,15 @@ class PersonErasure:
         )
 
     async def list_copies(self) -> list[tuple[str, float]]:
-        """Return path and time (s since the epoch) of each copy of the data directory that still exists."""
+        """Return path and time (s since the epoch) of each copy of the data directory that still exists.
+
+        On PostgreSQL, SQLite files that the data was copied from are copies too.
+        """
         data, home = self._core.person_data, self._core.home
-        return [copy for one in data for copy in await asyncio.to_thread(one.list_copies, home)]
+        copies = [copy for one in data for copy in await asyncio.to_thread(one.list_copies, home)]
+        if self._core.config.database.url is not None:
+            copies += await asyncio.to_thread(_list_sqlite_files, home)
+        return copies
 
     async def resume(self) -> bool:
         """Continue all open requests; return whether none is left."""
@@ -271,6 +277,11 @@ class PersonErasure:
                 raise
             progress.unsupported.add("storage")
         await self._db.compact()
+
+
+def _list_sqlite_files(home: Path) -> list[tuple[str, float]]:
+    found = (home / name for name in ("bot.db", "agent.db", "checkpoints.db"))
+    return [(str(path), path.stat().st_mtime) for path in found if path.exists()]
 
 
 def _delete_files(folder: Path, refs: Sequence[str]) -> int:
