@@ -97,25 +97,18 @@ _REPLACE_WRITES: Final = f"""{_INSERT_WRITES} DO UPDATE SET
     task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
 """
 _SELECT_OF_RUN: Final = (
-    "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = '' AND metadata ->> 'run_id' = %s "
+    "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND metadata ->> 'run_id' = ? "
     "LIMIT 1"
-)
-_SELECT_ONE: Final = "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_id = %s"
-_SELECT_LATEST: Final = (
-    "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''"
-)
-_SELECT_HEADS: Final = (
-    "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints WHERE thread_id = %s GROUP BY checkpoint_ns"
 )
 _SELECT_WRITES: Final = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
-    "FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
+    "FROM checkpoint_writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
 )
 _DELETE_WRITES: Final = (
     "DELETE FROM checkpoint_writes WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id = %s"
 )
 _DELETE_RUN: Final = "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s"
-_THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
+_THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(?)"
 _DELETE_FOR_RUNS: Final = "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
 _DELETE_OLDER: Final = (
     "DELETE FROM checkpoints "
@@ -290,20 +283,16 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
     async def _store_checkpoint(
         self, place: dict[str, Any], checkpoint: Checkpoint, facts: str, new_versions: ChannelVersions
     ) -> None:
-        parent = place.get("checkpoint_id")
-        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        values = checkpoint["channel_values"]
         plain = {name: value for name, value in values.items() if _is_plain(value)}
-        # If the parent could not be stored, its values were not either.
-        is_lost = parent is not None and self._outcomes.get(parent) is False
-        changed = versions if is_lost else new_versions
         blobs = [
-            (name, str(versions[name]), *self.serde.dumps_typed(value))
+            (name, str(new_versions[name]), *self.serde.dumps_typed(value))
             for name, value in values.items()
-            if name not in plain and name in changed
+            if name not in plain and name in new_versions
         ]
         thread = str(place["thread_id"]), place["checkpoint_ns"]
         body = orjson.dumps({**checkpoint, "channel_values": plain}).decode()
-        row = (*thread, checkpoint["id"], parent, body, facts)
+        row = (*thread, checkpoint["id"], place.get("checkpoint_id"), body, facts)
         await self._write((_PUT_WITH_BLOBS, (*thread, *_columns(blobs), *row)) if blobs else (_PUT, row))
 
     async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None:
@@ -313,18 +302,11 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         if rows:
             await self._write(*_insert_writes(rows, _REPLACE_WRITES if can_replace else _ADD_WRITES))
 
-    async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool:
-        return bool(await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)))
-
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
         return bool(await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id)))
 
-    async def latest_checkpoint_id(self, thread_id: str) -> str | None:
-        found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
-        return found
-
     async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[WriteRow]:
-        return cast(list[WriteRow], await self._fetch_rows(_SELECT_WRITES, (thread_id, checkpoint_id)))
+        return await self._fetch_rows(_SELECT_WRITES, (thread_id, checkpoint_id))
 
     async def roll_back_run(
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
@@ -341,9 +323,6 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         threads = [row[0] for row in await self._fetch_rows(_THREADS_OF_RUNS, ([*run_ids],))]
         sweeps = [statement for thread in threads for statement in _sweep(thread)]
         await self._write((_DELETE_FOR_RUNS, ([*run_ids],)), *sweeps)
-
-    async def _list_heads(self, thread_id: str) -> Sequence[tuple[str, str]]:
-        return cast(list[tuple[str, str]], await self._fetch_rows(_SELECT_HEADS, (thread_id,)))
 
     async def _delete_older(self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]) -> None:
         older = (thread_id, namespace, latest, [*needed])
@@ -362,12 +341,12 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                 for statement, values in statements:
                     await connection.execute(statement, values)
 
-    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+    async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[Any]:
         async with (
             self._pool.connection() as connection,
             connection.cursor(binary=True, row_factory=tuple_row) as cursor,
         ):
-            return await (await cursor.execute(query, values)).fetchall()
+            return await (await cursor.execute(query.replace("?", "%s"), values)).fetchall()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
@@ -391,7 +370,8 @@ async def _finish(write: Awaitable[T]) -> T:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
-        task.exception()  # marks it as seen
+        if not task.cancelled():
+            task.exception()  # marks it as seen
         raise
 
 

@@ -42,6 +42,13 @@ RECENT_CHECKPOINTS = 1024
 """Number of checkpoints for which the saver remembers whether they were stored."""
 WriteRow = tuple[str, str, str, str, str, int, str, str, bytes]
 """A pending write: thread, namespace, checkpoint, task, its path, number, channel, kind and value."""
+_SELECT_ONE: Final = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_id = ?"
+_SELECT_LATEST: Final = (
+    "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+)
+_SELECT_HEADS: Final = (
+    "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints WHERE thread_id = ? GROUP BY checkpoint_ns"
+)
 _ESCAPED: Final = re.compile(r"(\\\\)|\\u0000")
 
 
@@ -201,6 +208,13 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
                 return
         raise CheckpointLost("The conversation's state could not be stored.")
 
+    async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool:
+        return bool(await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)))
+
+    async def latest_checkpoint_id(self, thread_id: str) -> str | None:
+        found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
+        return found
+
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all checkpoints of these threads, or with `keep_latest` those that their states don't need.
 
@@ -213,7 +227,7 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
             if strategy == "delete":
                 await self.adelete_thread(thread_id)
                 continue
-            for namespace, latest in await self._list_heads(thread_id):
+            for namespace, latest in await self._fetch_rows(_SELECT_HEADS, (thread_id,)):
                 needed = await self._list_needed(thread_id, namespace, latest)
                 await self._delete_older(thread_id, namespace, latest, needed)
 
@@ -238,9 +252,6 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
 
     @abstractmethod
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool: ...
-
-    @abstractmethod
-    async def latest_checkpoint_id(self, thread_id: str) -> str | None: ...
 
     @abstractmethod
     async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[WriteRow]:
@@ -269,16 +280,10 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
     async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None: ...
 
     @abstractmethod
-    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]: ...
-
-    @abstractmethod
-    async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool: ...
-
-    @abstractmethod
-    async def _list_heads(self, thread_id: str) -> Sequence[tuple[str, str]]:
-        """Return the latest checkpoint of each namespace."""
-
-    @abstractmethod
     async def _delete_older(
         self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]
     ) -> None: ...
+
+    @abstractmethod
+    async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """Return the rows of a query with `?` as the placeholder of values."""

@@ -36,8 +36,6 @@ _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _SELECT_OF_RUN = (
     f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
 )
-_SELECT_ONE = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_id = ?"
-_SELECT_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
 _SELECT_WRITES = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
     "FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
@@ -64,9 +62,6 @@ _DELETE_FOR_RUNS = (
     "(SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints "
     f"WHERE {_RUN_ID} IN (SELECT value FROM json_each(?)))",
     f"DELETE FROM checkpoints WHERE {_RUN_ID} IN (SELECT value FROM json_each(?))",  # noqa: S608
-)
-_SELECT_HEADS = (
-    "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints WHERE thread_id = ? GROUP BY checkpoint_ns"
 )
 _DELETE_OLDER = tuple(
     f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ? "  # noqa: S608
@@ -187,16 +182,9 @@ class RuntimeSaver(RunSaver, SqliteSaver):
         statement = f"INSERT OR {'REPLACE' if can_replace else 'IGNORE'} {_INSERT_WRITES}"
         await self._execute(*((statement, row) for row in rows))
 
-    async def _is_stored(self, thread_id: str, checkpoint_id: str) -> bool:
-        return bool(await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)))
-
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
         rows = await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id))
         return bool(rows)
-
-    async def latest_checkpoint_id(self, thread_id: str) -> str | None:
-        found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
-        return found
 
     async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[WriteRow]:
         return await self._fetch_rows(_SELECT_WRITES, (thread_id, checkpoint_id))
@@ -220,9 +208,6 @@ class RuntimeSaver(RunSaver, SqliteSaver):
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         await self._execute(*((statement, (json.dumps([*run_ids]),)) for statement in _DELETE_FOR_RUNS))
 
-    async def _list_heads(self, thread_id: str) -> Sequence[tuple[str, str]]:
-        return await self._fetch_rows(_SELECT_HEADS, (thread_id,))
-
     async def _delete_older(self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]) -> None:
         values = (thread_id, namespace, latest, json.dumps([*needed]))
         await self._execute(*((statement, values) for statement in _DELETE_OLDER))
@@ -235,7 +220,7 @@ class RuntimeSaver(RunSaver, SqliteSaver):
 
         await self._thread.run(execute)
 
-    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+    async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[Any]:
         return await self._thread.run(lambda connection: connection.execute(query, values).fetchall())
 
 

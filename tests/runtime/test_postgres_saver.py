@@ -11,6 +11,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from sqlalchemy.exc import DBAPIError
 
 from agent.runtime.postgres_saver import CONNECTIONS, PostgresRuntimeSaver
 from agent.runtime.store.retries import is_storage_error
@@ -112,3 +113,20 @@ async def test_tables_of_an_older_version_are_completed(postgres_url: str) -> No
     async with await psycopg.AsyncConnection.connect(postgres_url) as connection:
         rows = await (await connection.execute("SELECT v FROM checkpoint_migrations ORDER BY v")).fetchall()
     assert [row[0] for row in rows] == [*range(len(PostgresRuntimeSaver.MIGRATIONS))]
+
+
+TEMPORARY = ["08006", "08P01", "25006", "40P01", "53100", "57P01", "58030"]
+LASTING = ["23505", "42P01", "57014"]
+
+
+@pytest.mark.parametrize("state", TEMPORARY + LASTING)
+def test_errors_that_pass_are_told_from_others(state: str) -> None:
+    is_temporary = state in TEMPORARY
+    error = psycopg.errors.lookup(state)("failed")
+    assert is_storage_error(error) is is_temporary
+    assert is_storage_error(DBAPIError("SELECT 1", None, error)) is is_temporary
+
+
+def test_errors_without_a_state_come_from_the_connection() -> None:
+    assert is_storage_error(psycopg.OperationalError("connection refused"))
+    assert not is_storage_error(psycopg.DataError("NUL"))

@@ -104,6 +104,17 @@ async def test_branches_keep_their_own_values(saver_database: SaverDatabase) -> 
             assert await values_at(saver, one) == {"said": [said]}
 
 
+async def test_channels_of_any_name(saver_database: SaverDatabase) -> None:
+    values = {"back\\slash": ["a"], "ü€": ["b"], "%s?": ["c"]}
+    async with saver_database.open() as saver:
+        root = await store(saver, **values)
+        await saver.aput_writes(at(root["id"]), [*values.items()], "task")
+        found = await saver.aget_tuple(at(root["id"]))
+    assert found is not None
+    assert found.checkpoint["channel_values"] == values
+    assert {name: value for _, name, value in found.pending_writes or ()} == values
+
+
 async def test_a_rollback_leaves_values_that_another_branch_uses(saver_database: SaverDatabase) -> None:
     async with saver_database.open() as saver:
         root = await store(saver, said=["root"], kept=["kept"])
@@ -118,21 +129,6 @@ async def test_a_rollback_leaves_values_that_another_branch_uses(saver_database:
         await saver.adelete_thread("t")
         assert not any(saver_database.read_all().values())
         assert any(before.values())
-
-
-async def test_values_of_a_checkpoint_that_was_not_stored_come_with_the_next(
-    saver_database: SaverDatabase,
-) -> None:
-    """langgraph stores a checkpoint even if the one before could not be stored."""
-    async with saver_database.open() as saver:
-        root = await store(saver, said=["root"])
-        lost = empty_checkpoint()
-        version = saver.get_next_version(cast(Any, root["channel_versions"]["said"]), None)
-        lost["channel_values"], lost["channel_versions"] = {"said": ["lost"]}, {"said": version}
-        with saver_database.refusing() as refusal, pytest.raises(refusal):
-            await saver.aput(at(root["id"]), lost, {}, {"said": version})
-        following = await store(saver, lost, other=["other"])
-        assert await values_at(saver, following) == {"said": ["lost"], "other": ["other"]}
 
 
 @pytest.mark.parametrize("hours", [1, -1])
