@@ -17,12 +17,17 @@ from agent.shared.tls import tls_context
 SECONDS = 10.0
 LARGEST_LIST = 4_000_000
 MOST_MODELS = 1000
+_REFUSING = frozenset({401, 403})
 _ANTHROPIC_VERSION = "2023-06-01"
 """docs.claude.com/en/api/versioning"""
 
 
 class ModelsUnlisted(Exception):
     """The provider gives no list; the message says why and what to do, without the key."""
+
+
+class KeyRefused(ModelsUnlisted):
+    """The provider refused the key."""
 
 
 async def list_provider_models(spec: ModelSpec, *, seconds: float = SECONDS) -> list[str]:
@@ -64,7 +69,7 @@ async def _fetch(url: str, headers: dict[str, str], place: str) -> bytes:
         client.stream("GET", url, headers=headers) as answer,
     ):
         if problem := _status_problem(answer.status_code, place):
-            raise ModelsUnlisted(problem)
+            raise (KeyRefused if answer.status_code in _REFUSING else ModelsUnlisted)(problem)
         async for chunk in answer.aiter_bytes():
             content += chunk
             if len(content) > LARGEST_LIST:
@@ -73,7 +78,7 @@ async def _fetch(url: str, headers: dict[str, str], place: str) -> bytes:
 
 
 def _status_problem(status: int, place: str) -> str:
-    if status in {401, 403}:
+    if status in _REFUSING:
         return f"{place} refused the key; copy it again, or create another one"
     if status == httpx.codes.NOT_FOUND:
         return f"{place} has no list of models at this address; most addresses end in /v1"

@@ -19,13 +19,15 @@ CHECK_SECONDS = 60.0
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
     """Result of a check: the provider's `models` (None if there is no list), why there is no list (""), and
-    whether the model answered (None: it was not asked) with its `detail`.
+    whether the model answered (None: it was not asked) with its `detail`. `refused`: the provider refused the
+    key.
     """
 
     models: Sequence[str] | None
     problem: str = ""
     answers: bool | None = None
     detail: str = ""
+    refused: bool = False
 
 
 def list_model_offers() -> Sequence[Mapping[str, Any]]:
@@ -51,7 +53,7 @@ def check_model(entry: Mapping[str, Any], *, probe: bool, locale: str = "en") ->
         return ModelCheck(None, "the check failed; see `roebot doctor`")
     answer = found["answer"] or {}
     detail = str(answer.get("detail") or "")
-    return ModelCheck(found["models"], found["problem"], answer.get("ok"), detail)
+    return ModelCheck(found["models"], found["problem"], answer.get("ok"), detail, found["refused"])
 
 
 def _run(module: str, asked: bytes, seconds: float) -> bytes:

@@ -2,8 +2,9 @@
 
 Standard input is one JSON object: `entry`, the item for `models` with its plain key, `probe`, whether the
 model gets a test prompt instead of being listed, and `locale`, the language of what `answer` says. Standard
-output gets one: `models`, the provider's list (null if there is none), `problem`, why there is none, and
-`answer`, an `agent.core.schemas.ModelProbe` or null.
+output gets one: `models`, the provider's list (null if there is none), `problem`, why there is none,
+`answer`, an object with `ok` and `detail` (null without a prompt), and `refused`, whether the provider
+refused the key.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import orjson
 from pydantic import ValidationError
 
 from agent.config.models import ModelEntry
-from agent.models.listing import ModelsUnlisted, list_provider_models
+from agent.models.failure_texts import Category
+from agent.models.listing import KeyRefused, ModelsUnlisted, list_provider_models
 from agent.models.spec import ModelSpec, spec_from_entry
 
 
@@ -25,14 +27,18 @@ async def check_entry(spec: ModelSpec, *, probe: bool, locale: str = "en") -> di
     """Return the result of the check, as described above."""
     if probe:
         # It imports the providers' packages, which takes seconds.
-        from agent.management.check.models import probe_model
+        from agent.management.check.models import find_failure
 
-        answer = await probe_model(spec, locale=locale)
-        return {"models": None, "problem": "", "answer": answer.model_dump()}
+        failure = await find_failure(spec, locale=locale)
+        answer = {"ok": failure is None, "detail": failure and failure.message}
+        refused = failure is not None and failure.category is Category.AUTH
+        return {"models": None, "problem": "", "answer": answer, "refused": refused}
     try:
-        return {"models": await list_provider_models(spec), "problem": "", "answer": None}
+        found = await list_provider_models(spec)
+        return {"models": found, "problem": "", "answer": None, "refused": False}
     except ModelsUnlisted as error:
-        return {"models": None, "problem": str(error), "answer": None}
+        refused = isinstance(error, KeyRefused)
+        return {"models": None, "problem": str(error), "answer": None, "refused": refused}
 
 
 def main() -> None:
@@ -43,7 +49,8 @@ def main() -> None:
         spec = spec_from_entry(ModelEntry.model_validate(asked["entry"]))
     except ValidationError as error:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
-        found: dict[str, Any] = {"models": None, "problem": f"{place}: invalid value", "answer": None}
+        problem = f"{place}: invalid value"
+        found: dict[str, Any] = {"models": None, "problem": problem, "answer": None, "refused": False}
     else:
         found = asyncio.run(check_entry(spec, probe=asked["probe"], locale=asked["locale"]))
     os.write(out, orjson.dumps(found) + b"\n")

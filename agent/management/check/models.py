@@ -40,12 +40,15 @@ _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS, locale: str = "en") -> ModelProbe:
     """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result."""
     began = time.monotonic()
-    found = await _find_failure(spec, seconds, locale)
+    found = await find_failure(spec, seconds, locale)
     took = round(time.monotonic() - began, 3)
     return ModelProbe(name=spec.name, ok=found is None, detail=found.message if found else None, seconds=took)
 
 
-async def _find_failure(spec: ModelSpec, seconds: float, locale: str) -> ProviderFailure | None:
+async def find_failure(
+    spec: ModelSpec, seconds: float = SECONDS, locale: str = "en"
+) -> ProviderFailure | None:
+    """Send the model a test prompt, and return why it failed, or None."""
     try:
         model = await asyncio.to_thread(build_model, spec)
         async with asyncio.timeout(seconds):

@@ -30,8 +30,8 @@ PROBE_SECONDS = 20.0
 CALLED = "The platform calls this account, so that it can only be tested once it is connected."
 UNNAMED = "-"
 """Name of a model that is not chosen yet."""
-NO_LIST = "models"
-"""Place of the problem that a provider gives no list, which does not prevent its use."""
+NO_LIST, KEY = "models", "api_key"
+"""Places of two problems: the provider gives no list, which does not prevent its use, or refuses the key."""
 
 
 class CheckRequest(BaseModel):
@@ -90,7 +90,8 @@ async def check_change(body: CheckRequest, services: Services, by: By) -> LiveCh
 async def _check_model(entry: ModelEntry, locale: str, *, probe: bool) -> LiveCheck:
     given = {"name": entry.name, "use": entry.use, "model": entry.model, **entry.extra_arguments()}
     found = await asyncio.to_thread(check_model, given, probe=probe, locale=locale)
-    problems = [(NO_LIST, found.problem), ("model", found.detail)]
+    places = (KEY, KEY) if found.refused else (NO_LIST, "model")
+    problems = zip(places, (found.problem, found.detail), strict=True)
     return LiveCheck(
         ok=found.answers if probe else found.models is not None,
         problems=[Problem(key=key, line=0, text=text) for key, text in problems if text],

@@ -170,10 +170,12 @@ def model(url: str, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_providers_that_give_no_list(tmp_path: Path, answer: Answer, expected: str) -> None:
+    place = "api_key" if answer is REFUSED_KEY else "models"
     async with world(tmp_path) as at, host(answer) as url:
         found = await check(at, model(url))
         assert (found["ok"], found["models"]) == (False, None)
         assert expected in found["problems"][0]["text"]
+        assert found["problems"][0]["key"] == place
 
 
 async def test_a_model_is_listed_and_answers(tmp_path: Path, llmock: LLMock) -> None:
@@ -186,7 +188,9 @@ async def test_a_model_is_listed_and_answers(tmp_path: Path, llmock: LLMock) -> 
         llmock.fail(401, message="Incorrect API key")
         refused = await check(at, model(llmock.base_url(), model="m"), probe=True)
         assert refused["ok"] is False
-        assert "rejected the API key" in refused["problems"][-1]["text"]
+        [problem] = refused["problems"]
+        assert problem["key"] == "api_key"
+        assert "rejected the API key" in problem["text"]
         nothing = await check(at, {**model(""), "base_url": ""})
         assert nothing["problems"][0]["key"] == "base_url"
 

@@ -58,13 +58,16 @@ class ConnectModel extends Element {
     };
   }
 
-  /** Ask the provider for its models: this also checks the key. */
-  async list(values) {
+  /** Ask the provider for its models: this also checks the key, below which a refusal is shown. */
+  async list(values, key = "api_key") {
     const found = await checkChange({ ...this.change(values, ""), name: "new" });
     this.models = found.models || [];
     const text = found.problems.map((one) => one.text).join(" ");
     if (found.ok) return { ok: true, text: t("models.found", { count: this.models.length }) };
-    return { ok: found.ok === null ? false : null, text };
+    const refused = found.problems.some((one) => one.key === "api_key");
+    if (!refused || key === "api_key") return { ok: refused || found.ok === null ? false : null, text };
+    if (values.api_key) this.form.checks = { ...this.form.checks, api_key: { state: "bad", text } };
+    return null;
   }
 
   fields(values) {
@@ -73,12 +76,12 @@ class ConnectModel extends Element {
     const providers = [...this.providers.map(({ name, label }) => [name, /\(([^)]+)\)$/.exec(label)?.[1] || label]), ...(isOwner ? [[OTHER, t("models.compatible")]] : [])];
     const needsKey = Boolean(known?.variable && !known.available);
     const keyHint = known?.available && known.variable ? t("models.keyFrom", { variable: known.variable }) : t("models.keyHint");
-    const list = (_, now) => this.list(now);
+    const list = (key) => (_, now) => this.list(now, key);
     return [
       { key: "provider", label: t("models.provider"), type: "choice", choices: providers, value: chosen, required: true },
       !known && { key: "base_url", label: t("models.address"), type: "url", required: true, placeholder: "https://example.com/v1", pattern: "https?://.+",
-        wrong: t("models.wrongAddress"), hint: t("models.addressHint"), check: list },
-      (!known || known.variable) && { key: "api_key", label: t("models.key"), type: "secret", required: needsKey, hint: keyHint, check: list },
+        wrong: t("models.wrongAddress"), hint: t("models.addressHint"), check: list("base_url") },
+      (!known || known.variable) && { key: "api_key", label: t("models.key"), type: "secret", required: needsKey, hint: keyHint, check: list("api_key") },
       { key: "model", label: t("models.model"), required: true, offers: this.models, hint: this.models.length ? t("models.modelHint") : t("models.modelType"),
         value: known?.model, extra: html`<button class="button tiny" type="button" @click=${this.showList}>${icon("refresh-cw")}${t("models.list")}</button>` },
       { key: "name", label: t("models.name"), hint: t("models.nameHint"), pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]*", wrong: t("models.wrongName") },
