@@ -12,6 +12,7 @@ from llmock.pytest_plugin import LLMock
 from playwright.async_api import Browser, expect
 
 from roebot_testing.emulators.telegram import TelegramEmulator
+from tests.bot.features.settings.test_checks import REFUSED_KEY, host
 from tests.browser.axe import serious
 from tests.browser.steps import Steps
 from tests.browser.tab import PHONE, opened
@@ -62,6 +63,44 @@ async def test_a_model_is_connected_tested_and_removed(
         await choose(tab, "big", "Remove")
         await dialog.get_by_role("button", name="Save").click()
         await expect(entry(tab, "big")).to_have_count(0)
+
+
+async def test_a_key_that_the_provider_refuses_is_saved_only_on_request(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        host(REFUSED_KEY) as url,
+        world(tmp_path, extra=MODELS) as service,
+        opened(browser, service, f"{START}models/connect") as tab,
+    ):
+        page, dialog = tab.page, tab.dialog
+        await page.get_by_label("Provider").select_option("Another server (OpenAI-compatible)")
+        below_key = page.locator(".field").filter(has=page.locator("input[name=api_key]")).locator(".problem")
+        base = page.get_by_label("Base URL")
+        await base.fill(url)
+        await page.locator("input[name=api_key]").fill(KEY)
+        await expect(below_key).to_contain_text("refused the key; copy it again")
+        await page.locator("input[name=api_key]").fill(f"{KEY}-2")
+        await expect(below_key).to_have_count(0)
+        await base.fill(f"{url}/v1")
+        await expect(below_key).to_contain_text("refused the key; copy it again")
+        await page.get_by_label("Model", exact=True).fill("big")
+        await page.get_by_role("button", name="Test and save").click()
+        await expect(below_key).to_contain_text("rejected the API key")
+        await page.get_by_role("button", name="Save without a test").click()
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(entry(tab, "big")).to_be_visible()
+        secrets = (tmp_path / "secrets.env").read_text()
+        await choose(tab, "big", "Replace the key")
+        await page.keyboard.type(f"{KEY}-3")
+        await page.keyboard.press("Enter")
+        await expect(dialog.locator(".problem")).to_contain_text("rejected the API key")
+        await expect(dialog.locator("input")).to_be_focused()
+        assert (tmp_path / "secrets.env").read_text() == secrets
+        assert await serious(page) == []
+        await dialog.get_by_role("button", name="Save anyway").click()
+        await expect(said(tab, "Saved and applied.")).to_be_visible()
+        assert f"{KEY}-3" in (tmp_path / "secrets.env").read_text()
 
 
 async def test_an_account_goes_live_and_its_owner_is_found(browser: Browser, tmp_path: Path) -> None:

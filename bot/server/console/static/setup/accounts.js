@@ -8,8 +8,8 @@ import { time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
 import { Page } from "../ui/page.js";
-import { badge, entries, entry, formIn, intro } from "./parts.js";
-import { applyChanges, checkChange, configures, fileProblems, getOptions, getSettings, reviewChanges } from "./settings.js";
+import { badge, entries, entry, intro, replaceSecrets } from "./parts.js";
+import { configures, fileProblems, getOptions, getSettings, reviewChanges } from "./settings.js";
 import { accepted } from "./connect-account.js";
 
 const KINDS = { live: "good", connecting: "warn", limited: "warn", failed: "bad", deaf: "bad", off: "" };
@@ -54,17 +54,14 @@ class Accounts extends Page {
     const platform = (await attempt(getOptions))?.platforms.find(({ name }) => name === stored.platform);
     const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value));
     const changeOf = (values) => ({ kind: "credentials", account, values: filled(values) });
-    const check = async (_, values) => result(await checkChange(changeOf(values)));
     const fields = stored.credentials.map(({ key, set }) => ({
       key,
       label: platform?.fields.find((one) => one.key === key)?.label || key,
-      type: "secret",
       required: stored.credentials.length === 1,
       hint: set && stored.credentials.length > 1 ? t("accounts.keepsEmpty") : "",
-      check,
     }));
-    const send = (values) => applyChanges([changeOf(values)], this.data.settings.version);
-    if (await formIn(t("accounts.replaceTokenOf", { account }), { fields, send })) await this.refresh();
+    const { version } = this.data.settings;
+    if (await replaceSecrets(t("accounts.replaceTokenOf", { account }), { fields, changeOf, version, good: accepted })) await this.refresh();
   }
 
   menu(channel, stored) {
@@ -134,13 +131,6 @@ class Accounts extends Page {
     return html`<roe-connect-account .platform=${platform} .settings=${settings} .account=${this.query.get("account") || ""}
       @connected=${(event) => this.setQuery({ account: event.detail })}></roe-connect-account>`;
   }
-}
-
-/** The answer of a live check, for the field that was filled last. */
-function result({ ok, identity, problems }) {
-  if (ok) return { ok, text: accepted({ identity, problems }) };
-  const text = problems.map((one) => one.text).join(" ");
-  return { ok: ok === null ? null : false, text };
 }
 
 customElements.define("roe-accounts", Accounts);

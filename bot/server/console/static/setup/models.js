@@ -11,8 +11,8 @@ import { explain, Page } from "../ui/page.js";
 import { isAdmin } from "../app/session.js";
 import { attempt } from "../ui/dialog.js";
 import { go } from "../app/router.js";
-import { badge, entries, entry, formIn, intro } from "./parts.js";
-import { applyChanges, configures, fileProblems, getSettings, reviewChanges } from "./settings.js";
+import { badge, entries, entry, intro, replaceSecrets } from "./parts.js";
+import { configures, fileProblems, getSettings, reviewChanges } from "./settings.js";
 import { connectModel } from "./connect-model.js";
 
 const ABLE = [
@@ -62,9 +62,11 @@ class Models extends Page {
   }
 
   async replaceKey(model) {
-    const fields = [{ key: "api_key", label: t("models.key"), type: "secret", required: true }];
-    const send = ({ api_key }) => applyChanges([{ kind: "credentials", model: model.name, values: { api_key } }], this.data.settings.version);
-    if (await formIn(t("models.replaceKeyOf", { name: model.display_name }), { fields, send })) await this.refresh();
+    const fields = [{ key: "api_key", label: t("models.key"), required: true }];
+    const changeOf = ({ api_key }) => ({ kind: "credentials", model: model.name, values: { api_key } });
+    const { version } = this.data.settings;
+    // Some providers list their models for any key, so only an answer tells.
+    if (await replaceSecrets(t("models.replaceKeyOf", { name: model.display_name }), { fields, changeOf, version, probe: true })) await this.refresh();
   }
 
   menu(model, stored) {

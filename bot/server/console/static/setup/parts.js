@@ -5,6 +5,7 @@ import { t } from "../texts/texts.js";
 import { attempt, confirmDialog, openDialog, toast } from "../ui/dialog.js";
 import { icon } from "../ui/icon.js";
 import { findPage } from "../app/pages.js";
+import { applyChanges, checkChange } from "./settings.js";
 import "../ui/form.js";
 import "./texts.js";
 
@@ -59,14 +60,14 @@ export async function confirmed(title, text, yes, work, done) {
 /**
  * A dialog with a `roe-form`; resolves to true once it was sent. `before` is shown above the fields.
  * @param {string} title
- * @param {{fields: any[], send: (values: any) => Promise<unknown>, yes?: string, wide?: boolean, before?: unknown}} form
+ * @param {{fields: any[], send: (values: any) => Promise<unknown>, yes?: string, anyway?: string, wide?: boolean, before?: unknown}} form
  * @returns {Promise<boolean>}
  */
-export function formIn(title, { fields, send, yes = "", wide = false, before = nothing }) {
+export function formIn(title, { fields, send, yes = "", anyway = "", wide = false, before = nothing }) {
   return new Promise((resolve) => {
     const dialog = openDialog(
       title,
-      (close) => html`${before}<roe-form .fields=${fields} .yes=${yes}
+      (close) => html`${before}<roe-form .fields=${fields} .yes=${yes} .anyway=${anyway}
         .more=${html`<button class="button" type="button" @click=${() => close()}>${t("app.cancel")}</button>`}
         .send=${async (values) => (await send(values)) !== false && close("yes")}></roe-form>`,
       (value) => resolve(value === "yes"),
@@ -75,4 +76,18 @@ export function formIn(title, { fields, send, yes = "", wide = false, before = n
     const form = /** @type {import("../ui/form.js").Form} */ (dialog.querySelector("roe-form"));
     form.updateComplete.then(() => /** @type {HTMLElement | null} */ (form.querySelector("input, select, textarea"))?.focus());
   });
+}
+
+/**
+ * A dialog that replaces secrets by `changeOf(values)`. They are tried first; what is refused is saved only on request. `good(found)` is said of what is accepted.
+ * @param {string} title
+ * @param {{fields: any[], changeOf: (values: any) => object, version: string, probe?: boolean, good?: (found: any) => string}} secrets
+ */
+export function replaceSecrets(title, { fields, changeOf, version, probe = false, good = () => "" }) {
+  const check = async (_, values) => {
+    const found = await checkChange(changeOf(values), probe);
+    return { ok: found.ok, text: found.ok ? good(found) : found.problems.map((one) => one.text).join(" ") };
+  };
+  const send = (values) => applyChanges([changeOf(values)], version);
+  return formIn(title, { fields: fields.map((field) => ({ ...field, type: "secret", check })), send, anyway: t("setup.saveAnyway") });
 }

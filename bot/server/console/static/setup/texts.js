@@ -23,6 +23,7 @@ export const texts = sideBySide({
   "setup.savedForRestart": ["Saved. Takes effect after a restart: {sections}", "已保存。重启后生效：{sections}"],
   "setup.savedWithProblems": ["Saved, but not applied: {problems}", "已保存，但未生效：{problems}"],
   "setup.stale": ["The file has changed in the meantime. Your entries are kept: load the file again, then save.", "文件在此期间已被更改。你输入的内容已保留。"],
+  "setup.saveAnyway": ["Save anyway", "仍要保存"],
   "setup.loadAgain": ["Load the file again", "重新加载"],
   "setup.line": ["(line {line})", "（第 {line} 行）"],
   "setup.fileProblems": ["{file} has problems. The last valid version is in use.", "{file} 存在问题，正在使用上一个有效版本。"],

@@ -25,17 +25,20 @@ export class FieldProblems extends ApiError {
 }
 
 const WAIT = 600;
+const isRefused = (checks) => Object.values(checks).some(({ state }) => state === "bad");
 let forms = 0;
 
 /**
  * `fields` is a list of fields, or a function of the values that returns one. `send(values)` saves; it may throw
  * ApiError or FieldProblems, and what was typed stays. `yes` is the text of its button, `more` a template beside it.
+ * With `anyway`, it waits for live checks; what they refuse is sent by one more press of the button, which has that text.
  */
 export class Form extends Element {
   static properties = {
     fields: { attribute: false },
     send: { attribute: false },
     yes: {},
+    anyway: {},
     more: { attribute: false },
     danger: { type: Boolean },
     values: { state: true },
@@ -53,6 +56,7 @@ export class Form extends Element {
     /** @type {(values: Record<string, any>) => Promise<unknown>} */
     this.send = async () => null;
     this.yes = "";
+    this.anyway = "";
     /** @type {unknown} */
     this.more = nothing;
     this.danger = false;
@@ -103,6 +107,14 @@ export class Form extends Element {
     this.checks = { ...this.checks, [field.key]: { state, text: found?.text } };
   }
 
+  /** Run the live checks that have no result yet; return false if one of them refuses. */
+  async isAccepted() {
+    clearTimeout(this.timer);
+    const open = this.list.filter(({ key, check }) => check && this.values[key] && !("text" in (this.checks[key] || {})));
+    await Promise.all(open.map((field) => this.check(field)));
+    return !open.length || !isRefused(this.checks);
+  }
+
   /** @param {Field} field */
   wrong({ key, required, pattern, wrong }) {
     const value = this.values[key];
@@ -119,7 +131,8 @@ export class Form extends Element {
     if (Object.values(this.errors).some(Boolean)) return this.focusProblem();
     this.busy = true;
     try {
-      await this.send({ ...this.values });
+      if (!this.anyway || (await this.isAccepted())) await this.send({ ...this.values });
+      else this.focusProblem();
     } catch (error) {
       this.fail(error);
     }
@@ -217,7 +230,7 @@ export class Form extends Element {
       <div class="answers">
         ${this.more}
         <button class="button primary ${this.danger ? "danger" : ""}" ?disabled=${this.busy}>
-          ${this.busy ? html`${icon("loader-circle")}` : nothing}${this.yes || t("app.save")}
+          ${this.busy ? html`${icon("loader-circle")}` : nothing}${(isRefused(this.checks) && this.anyway) || this.yes || t("app.save")}
         </button>
       </div>
     </form>`;
