@@ -24,6 +24,7 @@ async def test_an_answer_is_copied_rated_and_explained(browser: Browser, tmp_pat
         await expect(answer.locator(".answer strong")).to_have_text("bold")
         await answer.get_by_role("button", name="Copy as Markdown").click()
         await expect(tab.page.locator(".toast")).to_have_text("Copied")
+        await expect(tab.page.locator(".toast")).to_have_css("pointer-events", "none")
         turn = (await service.http.get("/api/turns?limit=1")).json()["turns"][0]
         copied = await tab.page.evaluate("navigator.clipboard.readText()")
         assert copied == turn["parts"][0]["text"]

@@ -99,8 +99,11 @@ export function formDialog(title, fields, yes, send, { danger = false } = {}) {
 }
 
 const SHOWN = 5000;
+/** Where the pointer is: messages let it through, so they don't get its events. */
+let pointer = { x: -1, y: -1 };
+addEventListener("pointermove", ({ clientX: x, clientY: y }) => (pointer = { x, y }));
 
-/** Show a message for a few seconds, with an action if there is one (`{text, run}`). */
+/** Show a message for a few seconds, longer under the pointer or with the focus, with an action if there is one (`{text, run}`). */
 export function toast(text, action = null) {
   let box = document.querySelector(".toasts");
   if (!box) {
@@ -114,7 +117,13 @@ export function toast(text, action = null) {
   };
   render(html`<span>${marked(text)}</span>${action ? html`<button class="button tiny" @click=${press}>${action.text}</button>` : nothing}`, shown);
   box.append(shown);
-  setTimeout(() => shown.remove(), SHOWN);
+  const leave = () => {
+    const { left, right, top, bottom } = shown.getBoundingClientRect();
+    const isPointed = pointer.x >= left && pointer.x <= right && pointer.y >= top && pointer.y <= bottom;
+    if (isPointed || shown.contains(document.activeElement)) setTimeout(leave, SHOWN / 5);
+    else shown.remove();
+  };
+  setTimeout(leave, SHOWN);
 }
 
 /** Run an action and show its failure; returns its result, or undefined. */
