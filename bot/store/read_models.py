@@ -29,7 +29,8 @@ from bot.turn import Stopped, TurnKind, TurnMessage, TurnState
 @dataclass(frozen=True, slots=True)
 class TurnView:
     """A turn with its messages, reply parts and token usage (None if unknown). `steps` are its tool calls;
-    `asks`: its interrupt is still open; `left`: it only shows that an interrupt was abandoned.
+    `asks`: its interrupt is still open; `left`: it only shows that an interrupt was abandoned. `original` are
+    the messages of the turn that it repeats.
     """
 
     id: int
@@ -45,6 +46,7 @@ class TurnView:
     created_at: float
     finished_at: float
     messages: tuple[TurnMessage, ...] = ()
+    original: tuple[TurnMessage, ...] = ()
     parts: tuple[Part, ...] = ()
     spent: TurnUsage | None = None
     steps: tuple[ToolStep, ...] = ()
@@ -181,12 +183,16 @@ def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
     if not ids:
         return []
     messages: dict[int, list[TurnMessage]] = {}
-    for row in connection.execute(MESSAGES_OF_TURNS, {"turns": ids}).all():
+    sources = {row.repeats for row in found if row.repeats > 0}
+    for row in connection.execute(MESSAGES_OF_TURNS, {"turns": sorted({*ids, *sources})}).all():
         messages.setdefault(row.turn_id, []).append(decode_message(row))
     parts: dict[int, list[Part]] = {}
     for row in connection.execute(PARTS_OF_TURNS, {"turns": ids}).all():
         parts.setdefault(row.turn_id, []).append(decode_part(row))
-    return [_turn(row, messages.get(row.id, ()), parts.get(row.id, ())) for row in found]
+    return [
+        _turn(row, messages.get(row.id, ()), messages.get(row.repeats, ()), parts.get(row.id, ()))
+        for row in found
+    ]
 
 
 def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
@@ -194,7 +200,9 @@ def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
     return {(row[0], row[1]): row[2] for row in connection.execute(COUNT_OPEN_TURNS).all()}
 
 
-def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
+def _turn(
+    row: Any, messages: Sequence[TurnMessage], original: Sequence[TurnMessage], parts: Sequence[Part]
+) -> TurnView:
     return decode_fields(
         TurnView,
         row,
@@ -205,6 +213,7 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         replaced=bool(row.replaced),
         stopped=bool(row.stopped),
         messages=tuple(messages),
+        original=tuple(original),
         parts=tuple(parts),
         spent=decode_usage(row),
         steps=decode_steps(row.steps),

@@ -147,6 +147,7 @@ async def test_the_cause_of_a_failure_is_found(
             await tab.page.locator("#panel-title").focus()
             await tab.page.keyboard.press("Escape")
             await expect(panel).to_have_count(0)
+            await expect(rows.filter(has_text="hello")).to_have_count(2, timeout=20_000)
             await tab.page.get_by_role("searchbox").fill("all is")
             await expect(tab.page.locator("#content")).to_contain_text("No matches")
             await tab.page.get_by_role("link", name="Clear filters").click()

@@ -199,7 +199,7 @@ def _present_run(services: ApiServices, by: Principal, one: NextRun) -> NextRun:
 def _present_work(services: ApiServices, by: Principal, of: ConversationView, one: TurnView) -> RunningInfo:
     turn, steps = services.dispatcher.find_live_steps(of.id)
     at_work = [step for step in steps if step.state is ProgressState.ACTIVE] if turn == one.id else []
-    asker, text = next(((said.sender.name, said.text) for said in one.messages), ("", ""))
+    asker, text = next(((said.sender.name, said.text) for said in one.messages or one.original), ("", ""))
     return RunningInfo(
         conversation=of.id,
         turn=one.id,

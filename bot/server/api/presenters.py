@@ -138,6 +138,7 @@ async def _present_turn(
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=view.messages,
+        original=view.original,
         parts=[present_part(view, parts[index], may_choose, own.get(index)) for index in sorted(parts)],
         steps=view.steps or (live if turn == view.id else ()),
         usage=view.spent,

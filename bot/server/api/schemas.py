@@ -233,12 +233,13 @@ class ApprovalRequest(ApiModel):
 
 class TurnInfo(ApiModel):
     """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
-    again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
-    first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-    question or approval is open, and `approval` describes the latter. `place` is the name of the chat.
-    `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply says about a failure
-    (Markdown); `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
-    if the caller may replace the turn's message; only the newest such turn counts.
+    again, whose `original` are these messages; `usage` is None if tokens were not counted; `steps` are its
+    todos and the latest tool calls, oldest first; `model` is the model that answered ("" if unknown); `asks`
+    is true while the reply's question or approval is open, and `approval` describes the latter. `place` is
+    the name of the chat. `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply
+    says about a failure (Markdown); `remedy` is set if the turn failed, or part of the reply was not
+    delivered. `editable` is true if the caller may replace the turn's message; only the newest such turn
+    counts.
     """
 
     id: int
@@ -254,6 +255,7 @@ class TurnInfo(ApiModel):
     created_at: float
     finished_at: float
     messages: list[MessageInfo]
+    original: list[MessageInfo]
     parts: list[PartInfo]
     steps: list[ToolCallEntry]
     usage: Tokens | None

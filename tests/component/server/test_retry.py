@@ -100,6 +100,10 @@ async def test_members_have_their_own_answered_again_and_admins_all(tmp_path: Pa
         assert theirs.status_code == 202, theirs.text
         last = await closed(ann, theirs.json()["turn"])
         assert (last["repeats"], last["messages"]) == (turn["id"], [])
+        assert last["original"] == turn["messages"] != []
+        assert turn["original"] == []
+        listed = (await ann.get(f"/api/turns?conversation={turn['conversation']}")).json()["turns"]
+        assert [one["original"] for one in listed] == [turn["messages"], turn["messages"], []]
         assert await retried(service) == [
             ("telegram:8", f"turn {again['id']}"),
             ("telegram:7", f"turn {turn['id']}"),

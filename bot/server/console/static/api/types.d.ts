@@ -1942,12 +1942,13 @@ export interface components {
         /**
          * TurnInfo
          * @description A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
-         *     again; `usage` is None if tokens were not counted; `steps` are its todos and the latest tool calls, oldest
-         *     first; `model` is the model that answered ("" if unknown); `asks` is true while the reply's
-         *     question or approval is open, and `approval` describes the latter. `place` is the name of the chat.
-         *     `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply says about a failure
-         *     (Markdown); `remedy` is set if the turn failed, or part of the reply was not delivered. `editable` is true
-         *     if the caller may replace the turn's message; only the newest such turn counts.
+         *     again, whose `original` are these messages; `usage` is None if tokens were not counted; `steps` are its
+         *     todos and the latest tool calls, oldest first; `model` is the model that answered ("" if unknown); `asks`
+         *     is true while the reply's question or approval is open, and `approval` describes the latter. `place` is
+         *     the name of the chat. `rating` is the caller's (1: good, -1: bad, 0: none). `failure` is what the reply
+         *     says about a failure (Markdown); `remedy` is set if the turn failed, or part of the reply was not
+         *     delivered. `editable` is true if the caller may replace the turn's message; only the newest such turn
+         *     counts.
          */
         TurnInfo: {
             /** Id */
@@ -1974,6 +1975,8 @@ export interface components {
             finished_at: number;
             /** Messages */
             messages: components["schemas"]["MessageInfo"][];
+            /** Original */
+            original: components["schemas"]["MessageInfo"][];
             /** Parts */
             parts: components["schemas"]["PartInfo"][];
             /** Steps */

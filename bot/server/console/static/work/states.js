@@ -29,13 +29,17 @@ export function stateBadge(turn) {
   return kind ? html`<span class="badge ${kind}">${icon(GLYPHS[kind])}${t(`turn.${key}`)}</span>` : html`<span class="small quiet">${t(`turn.${key}`)}</span>`;
 }
 
+/** The messages that a turn answers: a retry answers those of an earlier turn. */
+export const messagesOf = (turn) => (turn.messages.length ? turn.messages : turn.original);
+
 /** The message of a turn in one line: own words, or else the quoted ones, files, or the kind. */
 export function asked(turn, most = 120) {
-  const text = turn.messages.map((one) => one.text || (one.quotations || []).map((quoted) => `> ${quoted.text}`).join(" ")).join(" ");
-  return excerpt(text, most) || turn.messages.flatMap(({ files }) => files.map(({ filename }) => filename)).join(", ") || t(`turn.kind.${turn.kind}`);
+  const messages = messagesOf(turn);
+  const text = messages.map((one) => one.text || (one.quotations || []).map((quoted) => `> ${quoted.text}`).join(" ")).join(" ");
+  return excerpt(text, most) || messages.flatMap(({ files }) => files.map(({ filename }) => filename)).join(", ") || t(`turn.kind.${turn.kind}`);
 }
 
-export const author = (turn) => turn.messages.find(({ name }) => name)?.name || "";
+export const author = (turn) => messagesOf(turn).find(({ name }) => name)?.name || "";
 export const tokens = (usage) => (usage ? t("turn.tokens", { input: number(usage.input_tokens), output: number(usage.output_tokens) }) : "");
 export const cost = (usage) => (usage?.cost ? money(usage.cost, usage.currency) : "");
 

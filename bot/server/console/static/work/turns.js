@@ -14,7 +14,7 @@ import { remedyOf } from "../ui/remedy.js";
 import { findPeople } from "../ui/sources.js";
 import { tabs } from "../ui/tabs.js";
 import "../ui/picker.js";
-import { asked, author, cost, isOpen, repeatable, retry, stateBadge, stateOf, stopRun, tokens } from "./states.js";
+import { asked, author, cost, isOpen, messagesOf, repeatable, retry, stateBadge, stateOf, stopRun, tokens } from "./states.js";
 import { cause, waterfall } from "./trace.js";
 import { exchange } from "./transcript.js";
 
@@ -105,7 +105,7 @@ class Turns extends ListPage {
         ${failed ? this.failed(turn, trace) : nothing}
         <dl class="facts tight">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
         ${trace?.spans.length ? html`<section><h3>${t("turn.trace")}</h3>${waterfall(trace, turn.failure)}</section>` : nothing}
-        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange(turn, refresh, turn.failure)}</div></section>`,
+        <section><h3>${t("turn.exchange")}</h3><div class="transcript">${exchange({ ...turn, messages: messagesOf(turn) }, refresh, turn.failure)}</div></section>`,
     };
   }
 
