@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,8 @@ LIST_AUDIT = sql(
     FROM conversations WHERE platform = :platform)) ORDER BY id DESC LIMIT :limit""",
     "accounts",
 )
+# List the newest audit events with some actions.
+LIST_ACTIONS = sql("SELECT * FROM audit WHERE action IN :actions ORDER BY id DESC LIMIT :limit", "actions")
 # Count the recent audit events of a person with an action.
 COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
 
@@ -127,6 +130,12 @@ def list_audit_entries(
     whose = {"person": person, "platform": platform, "on_account": f":{id_}", "anyone": int(not person)}
     given = {"before": before, "limit": limit, **whose, **on_accounts(accounts)}
     return [_entry(row) for row in connection.execute(LIST_AUDIT, given).all()]
+
+
+def list_actions(connection: Connection, actions: Collection[str], limit: int) -> list[AuditEntry]:
+    """Return the newest events with these actions, newest first."""
+    found = connection.execute(LIST_ACTIONS, {"actions": sorted(actions), "limit": limit})
+    return [_entry(row) for row in found.all()]
 
 
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:

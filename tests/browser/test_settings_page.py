@@ -65,7 +65,7 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         assert yaml.safe_load(path.read_text())["budgets"] == {"person": {"messages_per_hour": 60}}
         await page.get_by_role("link", name="Versions").click()
         latest = page.locator(".entry").first
-        await expect(latest).to_contain_text("budgets.person.messages_per_hour")
+        await expect(latest).to_contain_text("Owner changed settings: budgets.person.messages_per_hour")
         await latest.locator("summary").click()
         await expect(latest.locator(".added").first).to_be_visible()
         assert await tab.fits()
@@ -74,8 +74,9 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         await expect(dialog).to_have_count(0)
         assert "budgets" not in yaml.safe_load(path.read_text())
         await page.get_by_role("button", name="Undo last change").click()
+        await expect(dialog).to_contain_text("Owner restored version 2 of the settings")
         await expect(dialog.locator(".difference")).to_contain_text("-budgets:")
-        await dialog.get_by_role("button", name="Restore").click()
+        await dialog.get_by_role("button", name="Undo").click()
         await expect(dialog).to_have_count(0)
         assert yaml.safe_load(path.read_text())["budgets"] == {"person": {"messages_per_hour": 60}}
 

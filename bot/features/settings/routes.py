@@ -15,7 +15,7 @@ from bot.cli.model_setup import list_model_offers
 from bot.config import LoadedConfig, Rejected
 from bot.config.changes import Change, ConfigDraft, ConnectModel
 from bot.config.models import MASK
-from bot.config.versions import ConfigChanged, ConfigFile
+from bot.config.versions import MOST_VERSIONS, ConfigChanged, ConfigFile
 from bot.features.settings.permissions import find_refusal
 from bot.features.settings.presenting import (
     hide_secrets,
@@ -36,11 +36,11 @@ from bot.features.settings.schemas import (
     VersionInfo,
     Versions,
 )
-from bot.server.api.auth import By, Principal, audit_actor, requires
+from bot.server.api.auth import By, Principal, accounts_with, audit_actor, requires
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.display_names import texts_of
+from bot.server.api.display_names import name_entries, name_person, texts_of
 from bot.server.api.errors import not_found
-from bot.store.audit import AuditEvent, record_event
+from bot.store.audit import MOST_TEXT, AuditEvent, list_actions, record_event
 
 log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/api/settings", tags=["settings"])
@@ -50,6 +50,8 @@ STALE = "The configuration file has changed since it was read. Load it again, th
 UNMATCHED = "Send the version of the file in If-Match, as GET /api/settings returns it."
 UNWRITABLE = "The configuration file or its versions can't be written"
 HIDDEN = "This version contains a secret that was not stored with it. Restore it in an editor."
+MOST_SECONDS = 60.0
+"""Most time between the storing of a version and its audit event."""
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="Version of the file, in quotes.")]
 
@@ -111,9 +113,23 @@ async def apply_changes(body: ChangeRequest, services: Services, by: By, if_matc
 
 @router.get("/versions")
 @requires(Permission.CONFIGURE)
-async def list_versions(services: Services) -> Versions:
+async def list_versions(services: Services, by: By) -> Versions:
     """List the last 50 versions of the file, newest first, each with its difference from the previous one."""
-    return await asyncio.to_thread(_present_versions, services)
+    found = await asyncio.to_thread(_present_versions, services)
+    if accounts_with(services, by, Permission.AUDIT) is not None:
+        return found
+    events = await services.db.transact(list_actions, {CHANGED, RESTORED}, 2 * MOST_VERSIONS)
+    names, texts = await name_entries(services, {one.person for one in events}), texts_of(services, by)
+
+    def author(version: VersionInfo) -> str:
+        subject = ", ".join(version.keys)[:MOST_TEXT]
+        for one in events:
+            if one.deed.subject == subject and 0 <= one.at - version.at < MOST_SECONDS:
+                return name_person(services, texts, one.person, one.name or names[one.person])
+        return ""
+
+    shown = [one.model_copy(update={"by": author(one)}) for one in found.versions]
+    return found.model_copy(update={"versions": shown})
 
 
 def _present_versions(services: ApiServices) -> Versions:
@@ -193,7 +209,7 @@ async def _save(
     keys = list(dict.fromkeys(draft.keys))
 
     async def record(deed: str) -> None:
-        event, at = AuditEvent(deed, ", ".join(keys)[:500]), services.clock.now()
+        event, at = AuditEvent(deed, ", ".join(keys)[:MOST_TEXT]), services.clock.now()
         await services.db.transact(record_event, audit_actor(services, by), event, at)
 
     # The file and the audit log can't change together. So one event comes before the save, which a crash

@@ -178,7 +178,7 @@ class Applied(ApiModel):
 
 class VersionInfo(ApiModel):
     """A stored version. `keys` are what it changed (empty: changed in an editor). `difference` is that to the
-    version before, without secrets.
+    version before, without secrets. `by` is the name of who saved it ("": unknown).
     """
 
     number: int
@@ -186,6 +186,7 @@ class VersionInfo(ApiModel):
     current: bool
     keys: list[str]
     difference: str
+    by: str = ""
 
 
 class Versions(ApiModel):

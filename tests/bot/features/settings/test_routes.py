@@ -143,6 +143,7 @@ async def test_the_last_change_is_undone(tmp_path: Path) -> None:
             [],
         ]
         assert [one["current"] for one in listed["versions"]] == [True, False, False]
+        assert [one["by"] for one in listed["versions"]] == ["Owner", "Owner", ""]
         assert '+  default: "closed"' in listed["versions"][0]["difference"]
         body, headers = {"number": listed["versions"][1]["number"]}, {"If-Match": listed["version"]}
         stale = await at.http.post("/api/settings/restore", json=body, headers={"If-Match": '"x"'})

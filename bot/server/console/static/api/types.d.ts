@@ -2148,7 +2148,7 @@ export interface components {
         /**
          * VersionInfo
          * @description A stored version. `keys` are what it changed (empty: changed in an editor). `difference` is that to the
-         *     version before, without secrets.
+         *     version before, without secrets. `by` is the name of who saved it ("": unknown).
          */
         VersionInfo: {
             /** Number */
@@ -2161,6 +2161,11 @@ export interface components {
             keys: string[];
             /** Difference */
             difference: string;
+            /**
+             * By
+             * @default
+             */
+            by: string;
         };
         /**
          * Versions

@@ -4,7 +4,7 @@ import { html, keyed, nothing } from "../vendor/lit.js";
 import { get } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { attempt, toast } from "../ui/dialog.js";
-import { time } from "../ui/format.js";
+import { dateTime, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { Page } from "../ui/page.js";
 import { isOwner } from "../app/session.js";
@@ -135,8 +135,8 @@ class Settings extends Page {
     ]);
   }
 
-  async restore(version, shown = html`<p>${t("settings.restoreText")}</p>`, title = undefined) {
-    const done = await attempt(() => restoreVersion(version.number, this.data.settings.version, shown, title));
+  async restore(version, shown = html`<p>${t("settings.restoreText")}</p>`, words = {}) {
+    const done = await attempt(() => restoreVersion(version.number, this.data.settings.version, shown, words));
     await this.took(done);
   }
 
@@ -147,7 +147,8 @@ class Settings extends Page {
     const at = found.versions.findIndex((one) => one.current);
     const [last, before] = found.versions.slice(at, at + 2);
     if (at < 0 || !before) return toast(t("settings.nothingToUndo"));
-    await this.restore(before, html`<p>${t("settings.undoText")}</p>${difference(last.difference)}`, t("settings.undoTitle"));
+    const shown = html`<p>${t("settings.undoText")}</p><p><strong class="words">${sentence(last)}</strong> <span class="quiet">${time(last.at)} · ${dateTime(last.at)}</span></p>${difference(last.difference)}`;
+    await this.restore(before, shown, { title: t("settings.undoTitle"), yes: t("settings.undoNow") });
   }
 
   versionsView(versions) {
@@ -157,7 +158,7 @@ class Settings extends Page {
         <span class="entry-icon">${icon("history")}</span>
         <div class="entry-text">
           <div class="row"><strong>${t("skills.number", { number: one.number })}</strong>${one.current ? badge(t("setup.current"), "good") : nothing}</div>
-          <p class="small quiet words">${time(one.at)} · ${one.keys.join(", ") || t("settings.inEditor")}</p>
+          <p class="small quiet words">${time(one.at)} · ${sentence(one)}</p>
         </div>
         <div class="entry-actions">${isOwner && !one.current
           ? html`<button class="button" aria-label=${t("skills.restoreNumber", { number: one.number })} @click=${() => this.restore(one)}>${icon("undo-2")}${t("setup.restore")}</button>`
@@ -181,6 +182,13 @@ class Settings extends Page {
       ${fileProblems(settings)}
       ${views[this.tab]()}`;
   }
+}
+
+/** What a version changed, as the audit log has it. */
+function sentence({ by, keys }) {
+  const [, number] = /^version (\d+)$/.exec(keys.join(", ")) || [];
+  const text = number ? t("settings.didRestore", { number }) : keys.length ? t("settings.didChange", { keys: keys.join(", ") }) : t("settings.inEditor");
+  return by ? t("settings.byPerson", { by, text }) : text[0].toUpperCase() + text.slice(1);
 }
 
 /** A value as it is saved; null is the default. */

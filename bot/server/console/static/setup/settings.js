@@ -77,10 +77,10 @@ export async function applyChanges(changes, version) {
 }
 
 /** Restore a version of the whole file. */
-export const restoreVersion = (number, version, shown, title = t("setup.restoreTitle", { number })) =>
+export const restoreVersion = (number, version, shown, { title = t("setup.restoreTitle", { number }), yes = t("setup.restore") } = {}) =>
   confirmSave({
     title,
-    yes: t("setup.restore"),
+    yes,
     shown,
     danger: false,
     version,
