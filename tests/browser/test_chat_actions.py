@@ -75,6 +75,15 @@ async def test_answers_are_replaced_by_regenerating_and_editing(browser: Browser
         await expect(tab.page.locator(".turn.last .answer")).to_have_text("better")
 
 
+async def test_a_refused_key_is_replaced_from_the_failure(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, extra=MODELS) as service, opened(browser, service, CHAT) as tab:
+        await tab.send("[fail=auth] hello")
+        await tab.page.get_by_role("link", name="Replace the key").click()
+        await expect(tab.dialog).to_contain_text("Replace the key of Scripted model")
+        await expect(tab.dialog.locator("input")).to_be_focused()
+        assert tab.page.url.endswith("#/models")
+
+
 async def test_steps_stay_in_the_answer(browser: Browser, tmp_path: Path) -> None:
     extra = f"{MODELS}memory: {{enabled: false}}\ntitle: {{enabled: false}}\n"
     async with (

@@ -44,6 +44,17 @@ class Models extends Page {
     return { ...found, settings };
   }
 
+  /** Open the dialog for a key that the address names: of a model, or of the default one. */
+  updated() {
+    super.updated();
+    if (!this.rest.startsWith("key/") || !this.data) return;
+    const { models, settings } = this.data;
+    const stored = settings?.writable && settings.models.find((one) => (this.rest === "key/" ? one.default : this.rest === `key/${one.name}`));
+    const model = stored && models.find(({ name }) => name === stored.name);
+    go("#/models", { replace: true });
+    if (model) this.replaceKey(model);
+  }
+
   async test(model) {
     this.tests[model.name] = { busy: true };
     this.requestUpdate();

@@ -17,12 +17,16 @@ const PAGES = {
   new: { link: chatAddress(null), text: "app.newChat", glyph: "square-pen", may: true },
 };
 
+/** The dialog that replaces a refused key. */
+const KEY = { link: "#/models/key/", text: "remedy.key", glyph: "key-round", may: true };
+
 /**
  * The link to the page that solves a failure; `note` says who can, if the reader may not, and is nothing otherwise.
  * @param {any} turn
  */
 export function remedyOf(turn) {
-  const page = PAGES[turn.remedy?.kind];
+  const { kind, reason } = turn.remedy || {};
+  const page = kind === "model" && reason === "auth" && allowed("configure") ? { ...KEY, link: `${KEY.link}${encodeURIComponent(turn.model)}` } : PAGES[kind];
   return {
     link: page?.may ? html`<a class="button tiny" data-go href=${page.link}>${icon(page.glyph)}${t(page.text)}</a>` : nothing,
     note: page && !page.may ? html`<p class="small">${t("remedy.askAdmin")}</p>` : nothing,

@@ -11,6 +11,7 @@ export const texts = sideBySide({
   "models.guide": ["Guide (quotes the documentation)", "向导（引用文档）"],
   "models.guideNote": ["Not a language model: it quotes the documentation and shows what Roebot can do. For real answers, connect a model: on the Models page, with a provider key, or with Ollama.", "这不是语言模型：它引用文档，并演示 Roebot 的功能。要获得真正的回答，请连接模型：在“模型”页面连接、设置服务商的 API 密钥，或运行 Ollama。"],
   "remedy.model": ["Open models", "查看模型"],
+  "remedy.key": ["Replace the key", "更换密钥"],
   "remedy.agent": ["Open agents", "查看智能体"],
   "remedy.signIn": ["Sign in to the server", "登录服务器"],
   "remedy.account": ["Open accounts", "查看账号"],
