@@ -83,9 +83,10 @@ ADD_PAIRING = sql(
 SET_PAIRING_ADDRESS = sql(
     "UPDATE pairings SET conversation_id = :conversation, address = :address WHERE code = :code"
 )
-# List the valid pairing codes.
+# List the valid pairing codes, the newest first.
 LIST_PAIRINGS = sql(
-    "SELECT code, account, person, name, expires_at FROM pairings WHERE expires_at > :now ORDER BY expires_at"
+    "SELECT code, account, person, name, expires_at FROM pairings WHERE expires_at > :now"
+    " ORDER BY expires_at DESC"
 )
 # Delete a valid pairing code and return its holder.
 TAKE_PAIRING = sql(
@@ -154,7 +155,7 @@ def set_pairing_address(connection: Connection, code: str, conversation: int, ad
 
 
 def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[PairingRequest]:
-    """Return the people with a valid pairing code, or only the holder of `code`."""
+    """Return the people with a valid pairing code, the newest first, or only the holder of `code`."""
     found = connection.execute(LIST_PAIRINGS, {"now": now}).all()
     return [
         PairingRequest(row.code, row.account, row.person, row.name, row.expires_at)

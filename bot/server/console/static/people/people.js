@@ -91,7 +91,7 @@ class People extends ListPage {
 
   isWanted({ name, entry, role }) {
     const [q, wanted] = [this.query.get("q") || "", this.query.get("role")];
-    return (!wanted || wanted === role) && `${nameOf(name, entry)} ${entry}`.toLowerCase().includes(q.toLowerCase());
+    return (!wanted || wanted === role || role === undefined) && `${nameOf(name, entry)} ${entry}`.toLowerCase().includes(q.toLowerCase());
   }
 
   /** Where a role counts, in words. */
@@ -110,9 +110,11 @@ class People extends ListPage {
       ...(this.all ? [] : [{ head: t("people.since"), cell: (one) => (one.given ? time(one.at) : t("people.inFile")) }]),
     ];
     const rule = (name) => t(`people.default.${name}`);
+    const asking = waiting.filter((one) => this.isWanted(one));
+    const open = rows.find(({ entry }) => entry === this.rest);
     return html`
-      ${waiting.length ? html`<section class="stack"><h2>${t("people.requests")}</h2>${requestList(this.everyRequest ? waiting : waiting.slice(0, REQUESTS), () => this.refresh())}
-        ${waiting.length > REQUESTS && !this.everyRequest ? html`<button class="button ghost more" @click=${() => { this.everyRequest = true; this.requestUpdate(); }}>${t("people.everyRequest", { count: waiting.length })}</button>` : nothing}</section>` : nothing}
+      ${asking.length ? html`<section class="stack"><h2>${t("people.requests")}</h2>${requestList(this.everyRequest ? asking : asking.slice(0, REQUESTS), () => this.refresh(), [...this.platforms.values()])}
+        ${asking.length > REQUESTS && !this.everyRequest ? html`<button class="button ghost more" @click=${() => { this.everyRequest = true; this.requestUpdate(); }}>${t("people.everyRequest", { count: asking.length })}</button>` : nothing}</section>` : nothing}
       ${tabs(t("page.people"), [
         { href: "#/people", text: t("people.roles"), count: roles.length, current: !this.all },
         { href: "#/people?show=all", text: t("people.all"), current: this.all },

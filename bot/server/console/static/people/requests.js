@@ -6,7 +6,7 @@ import { t } from "../texts/texts.js";
 import { attempt, confirmDialog } from "../ui/dialog.js";
 import { time } from "../ui/format.js";
 import { menuButton } from "../ui/menu.js";
-import { accountName, copyId, named, nameOf } from "../ui/names.js";
+import { accountName, copyId, named, nameOf, platformName } from "../ui/names.js";
 import "./texts.js";
 
 export const ROLES = ["member", "admin", "owner", "blocked"];
@@ -24,12 +24,13 @@ async function dismiss(request, decided) {
   if ((await attempt(() => remove(path(request.entry)), t("people.dismissed"))) !== undefined) decided();
 }
 
-/** A list of access requests; `decided()` is called after each decision. */
-export function requestList(requests, decided) {
+/** A list of access requests; `decided()` is called after each decision. With `platforms`, those of all accounts, a request names its account if there are several. */
+export function requestList(requests, decided, platforms) {
+  const at = ({ account, person }) => (platforms.filter((one) => person.startsWith(`${one}:`)).length > 1 ? `${platformName(person.split(":")[0])} (${account})` : accountName(account));
   return html`<ul class="things" aria-label=${t("people.requests")}>
     ${requests.map((one) => {
       const name = nameOf(one.name, one.person);
-      return html`<li class="thing"><div class="grow">${named(one.name, html`${accountName(one.account)} · ${t("people.expires")} ${time(one.expires_at)}`, one.person)}</div>
+      return html`<li class="thing"><div class="grow">${named(one.name, html`${at(one)} · ${t("people.expires")} ${time(one.expires_at)}`, one.person)}</div>
         <div class="row">
           <button class="button tiny" aria-label=${t("people.allowName", { name })} @click=${() => allow(one, "member", decided)}>${t("people.allow")}</button>
           <button class="button tiny" aria-label=${t("people.dismissName", { name })} @click=${() => dismiss(one, decided)}>${t("people.dismiss")}</button>

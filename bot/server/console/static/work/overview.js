@@ -6,7 +6,7 @@ import { t } from "../texts/texts.js";
 import { approvalNote, choiceLabel } from "../ui/approval.js";
 import { excerpt, initials, moment, money, number, time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
-import { named } from "../ui/names.js";
+import { knownAccounts, named } from "../ui/names.js";
 import { Page } from "../ui/page.js";
 import { requestList } from "../people/requests.js";
 import { choiceButtons, stopRun } from "./states.js";
@@ -15,6 +15,7 @@ import "./texts.js";
 
 const POLL = 5000;
 const SHOWN = 6;
+const REQUESTS = 3;
 /** How long a decided request stays, in milliseconds. */
 const STAYS = 4000;
 const keyOf = ({ turn, part }) => `${turn}.${part}`;
@@ -37,18 +38,29 @@ class Overview extends Page {
     this.all = new Set();
     /** Requests that were decided just now, each with its place and the choice. @type {Map<string, {one: any, at: number, choice: string}>} */
     this.decided = new Map();
+    /** Turns that were stopped just now. @type {Set<number>} */
+    this.stopped = new Set();
   }
 
   async load() {
-    const found = await get(`/api/overview?ahead=${-new Date().getTimezoneOffset()}`);
+    const [found, accounts] = await Promise.all([get(`/api/overview?ahead=${-new Date().getTimezoneOffset()}`), knownAccounts()]);
     showCounts(found.counts, found.problems.length);
-    return found;
+    return { ...found, platforms: accounts.map(({ platform }) => platform) };
+  }
+
+  stop({ conversation, turn }) {
+    stopRun(conversation, (done) => {
+      if (done) this.stopped.add(turn);
+      this.refresh();
+    });
   }
 
   view(found) {
     const refresh = () => this.refresh();
-    const { problems, running, requests, incidents, schedules, spend, counts } = found;
+    const { problems, requests, incidents, schedules, spend, platforms } = found;
     const approvals = this.withDecided(found.approvals);
+    const running = found.running.filter(({ turn }) => !this.stopped.has(turn));
+    const counts = { ...found.counts, running: found.counts.running - found.running.length + running.length };
     const calm = !problems.length && !counts.approvals && !this.decided.size && !requests.length && !incidents.length;
     return html`
       ${this.figures(counts, spend)}
@@ -58,20 +70,18 @@ class Overview extends Page {
       ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)} · ${moment(one.at)}`)}
           ${requestView(one)}${this.decided.has(keyOf(one))
             ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: choiceLabel(this.decided.get(keyOf(one)).choice) })}</p>`
-            : choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice), choiceLabel)}${approvalNote(one, one.choices)}</div>
-          <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`)}
-      ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests), refresh)}${this.rest_("requests", requests)}</section>` : nothing}
+            : html`${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice), choiceLabel)}${approvalNote(one, one.choices)}`}</div>
+          <a class="button ghost tiny" data-go href="#/turns/${one.turn}">${t("over.details")}</a></li>`, { count: approvals.length - this.decided.size })}
+      ${this.block("running", running, (one) => html`<li class="thing"><span class="avatar" aria-hidden="true">${initials(one.asker || one.place)}</span>
+          <div class="grow"><a class="plain words" data-go href="#/turns/${one.turn}">${one.excerpt || one.place}</a>
+            <span class="quiet small as-block">${[one.asker, one.place === one.asker ? "" : one.place].filter(Boolean).join(" · ")} · ${time(one.since)}${one.step ? ` · ${one.step}` : ""}</span></div>
+          <button class="button tiny" aria-label="${t("turn.stop")}: ${one.excerpt || one.place}" @click=${() => this.stop(one)}>${icon("square")}${t("turn.stop")}</button></li>`, { always: true })}
+      ${requests.length ? html`<section class="stack"><h2>${t("over.requests")} <span class="quiet">${requests.length}</span></h2>${requestList(this.shown("requests", requests, REQUESTS), refresh, platforms)}${this.rest_("requests", requests, REQUESTS)}</section>` : nothing}
       ${this.block("incidents", incidents, (one) => html`<li class="thing"><span class="state-dot bad" aria-hidden="true"></span><div class="grow"><span class="words">${one.title}</span>
           <span class="quiet small as-block">${[one.severity, one.status, one.account].filter(Boolean).join(" · ")} · ${time(one.at)}</span></div>
           ${one.conversation ? html`<a class="button tiny" data-go href="#/conversations/${one.conversation}">${t("over.details")}</a>` : nothing}</li>`)}
-      <div class="two">
-        ${this.block("running", running, (one) => html`<li class="thing"><span class="avatar" aria-hidden="true">${initials(one.asker || one.place)}</span>
-            <div class="grow"><a class="plain words" data-go href="#/turns/${one.turn}">${one.excerpt || one.place}</a>
-              <span class="quiet small as-block">${[one.asker, one.place === one.asker ? "" : one.place].filter(Boolean).join(" · ")} · ${time(one.since)}${one.step ? ` · ${one.step}` : ""}</span></div>
-            <button class="button tiny" aria-label="${t("turn.stop")}: ${one.excerpt || one.place}" @click=${() => stopRun(one.conversation, refresh)}>${icon("square")}${t("turn.stop")}</button></li>`, true)}
-        ${this.block("schedules", schedules, (one) => html`<li class="thing"><div class="grow"><a class="plain words" data-go href="#/schedules/${one.id}">${excerpt(one.text, 80) || t("over.digest")}</a>
-            <span class="quiet small as-block">${one.place}</span></div><span class="small quiet">${time(one.at)}</span></li>`, true)}
-      </div>`;
+      ${this.block("schedules", schedules, (one) => html`<li class="thing"><div class="grow"><a class="plain words" data-go href="#/schedules/${one.id}">${excerpt(one.text, 80) || t("over.digest")}</a>
+            <span class="quiet small as-block">${one.place}</span></div><span class="small quiet">${time(one.at)}</span></li>`, { always: true })}`;
   }
 
   /** Open requests, with those that were decided just now in their places. */
@@ -108,12 +118,12 @@ class Overview extends Page {
     </div>`;
   }
 
-  shown(key, list) {
-    return this.all.has(key) ? list : list.slice(0, SHOWN);
+  shown(key, list, most = SHOWN) {
+    return this.all.has(key) ? list : list.slice(0, most);
   }
 
-  rest_(key, list) {
-    if (list.length <= SHOWN || this.all.has(key)) return nothing;
+  rest_(key, list, most = SHOWN) {
+    if (list.length <= most || this.all.has(key)) return nothing;
     const more = () => {
       this.all.add(key);
       this.requestUpdate();
@@ -121,9 +131,9 @@ class Overview extends Page {
     return html`<button class="button ghost more" @click=${more}>${t("over.all", { count: list.length })}</button>`;
   }
 
-  block(key, list, draw, always = false) {
+  block(key, list, draw, { always = false, count = list.length } = {}) {
     if (!list.length && !always) return nothing;
-    return html`<section class="stack"><h2>${t(`over.${key}`)} <span class="quiet">${list.length || ""}</span></h2>
+    return html`<section class="stack"><h2>${t(`over.${key}`)} <span class="quiet">${count || ""}</span></h2>
       ${list.length ? html`<ul class="things" aria-label=${t(`over.${key}`)}>${repeat(this.shown(key, list), (one, at) => (one.part === undefined ? at : keyOf(one)), draw)}</ul>${this.rest_(key, list)}` : html`<p class="quiet small">${t(`over.${key}.none`)}</p>`}</section>`;
   }
 }

@@ -43,12 +43,12 @@ export const author = (turn) => messagesOf(turn).find(({ name }) => name)?.name 
 export const tokens = (usage) => (usage ? t("turn.tokens", { input: number(usage.input_tokens), output: number(usage.output_tokens) }) : "");
 export const cost = (usage) => (usage?.cost ? money(usage.cost, usage.currency) : "");
 
-/** Stop the run of a conversation. */
+/** Stop the run of a conversation; `done(stopped)` is called in any case. */
 export async function stopRun(conversation, done) {
   const stop = () => post(`/api/conversations/${conversation}/stop`).then(() => t("turn.stopped"), (error) => (error.status === 409 ? t("turn.hadEnded") : Promise.reject(error)));
   const said = await attempt(stop);
   if (said) toast(said);
-  done();
+  done(Boolean(said));
 }
 
 /** Replace the last answer of a conversation by a new one. */
