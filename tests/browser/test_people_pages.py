@@ -225,6 +225,9 @@ access: {admins: ["telegram:1"]}
             row = tab.page.get_by_role("row").filter(has=tab.page.get_by_role("link", name="Ann"))
             await expect(row).to_contain_text("Admin")
             await expect(row.get_by_role("cell", name="telegram", exact=True)).to_be_visible()
+            await tab.page.goto(f"{service.url}{START}people?show=all")
+            await tab.page.get_by_role("link", name="Ann").click()
+            await expect(tab.page.locator('.row-link[aria-current="true"]')).to_contain_text("Ann")
         core = service.service.core
         assert await roles(service) == {}
         for account, role in (("telegram", Role.ADMIN), ("far", Role.STRANGER)):

@@ -26,6 +26,7 @@ const path = (entry) => `/api/access/${encodeURIComponent(entry)}`;
 const badge = (role) => html`<span class="badge ${KINDS[role] || ""}">${t(`role.${role}`)}</span>`;
 
 const LOCAL = ["web", "terminal"];
+const key = ({ entry, account = "" }) => `${entry} ${account}`;
 /** The id in an entry, without the account or platform before it. */
 const idOf = (entry) => entry.split(":").slice(1).join(":");
 
@@ -122,7 +123,7 @@ class People extends ListPage {
       <div class="filters">${this.search(t("people.search"))}
         ${this.all ? nothing : this.choice(t("people.role"), "role", [["", t("people.anyRole")], ...ROLES.map((role) => /** @type {[string, string]} */ ([role, t(`role.${role}`)]))])}</div>
       ${rows.length
-        ? table({ label: t("page.people"), columns, rows, key: (one) => `${one.entry} ${one.account || ""}`, href: (one) => this.address(one.entry), current: this.rest })
+        ? table({ label: t("page.people"), columns, rows, key, href: (one) => this.address(one.entry), current: open && key(open) })
         : html`<p class="empty">${this.query.get("q") || this.query.get("role") ? t("app.noMatches") : t("people.none")}</p>`}
       <p class="hint">${rule(fallback)} ${defaults.map((one) => `${t("people.onAccount", { account: one.account })} ${rule(one.default)}`).join(" ")}</p>`;
   }
