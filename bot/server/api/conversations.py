@@ -328,4 +328,4 @@ async def stop_run(conversation: Id, services: Services, by: By) -> schemas.Post
     the answer then shows who stopped it. 409: nothing is running.
     """
     of = await local_chats.visible_conversation(services, by, conversation)
-    return await local_chats.stop_run(services, by, of)
+    return await local_chats.stop_run(services, by, of, PRESSED + services.core.new_id())

@@ -18,7 +18,7 @@ export function failureView(turn, retry) {
     <p class="row fail-head">${icon("circle-alert")}<strong>${t("chat.failed")}</strong></p>
     ${turn.failure ? textView(turn.failure) : nothing}
     ${note}
-    <div class="row">
+    <div class="row" ?hidden=${turn.replaced}>
       ${link}
       ${retry && turn.remedy?.kind !== "none" ? html`<button class="button tiny" type="button" @click=${retry}>${icon("refresh-cw")}${t("app.retry")}</button>` : nothing}
       ${isAdmin ? html`<a class="button tiny ghost" href="#/turns/${turn.id}">${icon("activity")}${t("chat.trace")}</a>` : nothing}

@@ -19,6 +19,9 @@ import { stepsView } from "./steps.js";
 const CHECKLIST = /\n*(?:> [○▸✓✗] [^\n]*\n?)+$/;
 const REPEATABLE = new Set(["done", "failed", "cancelled"]);
 
+/** False for the command that the Stop button sends: its answer says enough. */
+const isWritten = ({ text, event_id }) => text !== "/stop" || !event_id.startsWith("page:");
+
 /** The exact Markdown of an answer. */
 export const markdownOf = (turn) =>
   turn.parts
@@ -129,7 +132,7 @@ class Turn extends Element {
     const { messages, replaced, parts, kind } = this.turn;
     const asked = this.editing
       ? this.editForm()
-      : html`<div class="messages">${messages.map((one) => messageView(one, { own: this.own }))}</div>${messages.length && kind === "chat" ? this.messageActions() : nothing}`;
+      : html`<div class="messages">${messages.filter(isWritten).map((one) => messageView(one, { own: this.own }))}</div>${messages.length && kind === "chat" ? this.messageActions() : nothing}`;
     const old = (text, content) => html`<details class="old-answer"><summary>${icon("chevron-right")}${t(text)}</summary><div class="old">${content}</div></details>`;
     if (this.edited) return html`${old("chat.showEdited", html`${asked}${this.answer()}`)}`;
     return html`${asked}
@@ -209,8 +212,10 @@ class Turn extends Element {
     if (turn.kind !== "chat" || isOpen(turn)) return nothing;
     const rate = (value) => this.act(() => talk.rate(turn, turn.rating === value ? 0 : value));
     const rates = talk?.info?.own && !turn.asks;
+    const copy = turn.parts.length ? act("copy", t("chat.copyAnswer"), () => copyText(markdownOf(turn))) : nothing;
+    if (turn.replaced) return html`<div class="acts">${copy}</div>`;
     return html`<div class="acts">
-      ${turn.parts.length ? act("copy", t("chat.copyAnswer"), () => copyText(markdownOf(turn))) : nothing}
+      ${copy}
       ${rates ? act("thumbs-up", t("chat.rateUp"), () => rate(1), turn.rating === 1) : nothing}
       ${rates ? act("thumbs-down", t("chat.rateDown"), () => rate(-1), turn.rating === -1) : nothing}
       ${this.canRepeat && turn.state !== "failed" ? act("refresh-cw", t("chat.regenerate"), () => this.act(() => talk.regenerate(turn))) : nothing}
