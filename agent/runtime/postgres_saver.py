@@ -109,13 +109,17 @@ _DELETE_WRITES: Final = (
 )
 _DELETE_RUN: Final = "DELETE FROM checkpoints WHERE thread_id = %s AND metadata ->> 'run_id' = %s"
 _THREADS_OF_RUNS: Final = "SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(?)"
-_DELETE_FOR_RUNS: Final = "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
-_DELETE_OLDER: Final = (
-    "DELETE FROM checkpoints "
-    "WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id < %s AND checkpoint_id <> ALL(%s)"
+_DELETE_FOR_RUNS: Final = (
+    "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.metadata ->> 'run_id' = ANY(%s) "
+    "AND (w.thread_id, w.checkpoint_ns, w.checkpoint_id) = (c.thread_id, c.checkpoint_ns, c.checkpoint_id)",
+    "DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)",
 )
-_DELETE_UNUSED: Final = (
-    """
+_OLDER: Final = "thread_id = %s AND checkpoint_ns = %s AND checkpoint_id < %s AND checkpoint_id <> ALL(%s)"
+_DELETE_OLDER: Final = (
+    f"DELETE FROM checkpoint_writes WHERE {_OLDER}",  # noqa: S608
+    f"DELETE FROM checkpoints WHERE {_OLDER}",  # noqa: S608
+)
+_DELETE_STRAY_WRITES: Final = """
     DELETE FROM checkpoint_writes WHERE ctid = ANY(ARRAY(
         SELECT unnest(array_agg(place)) FROM (
             SELECT checkpoint_ns, checkpoint_id, ctid AS place FROM checkpoint_writes WHERE thread_id = %s
@@ -123,8 +127,11 @@ _DELETE_UNUSED: Final = (
             SELECT checkpoint_ns, checkpoint_id, NULL FROM checkpoints WHERE thread_id = %s
         ) AS every GROUP BY checkpoint_ns, checkpoint_id HAVING count(*) = count(place)
     ))
-    """,
-    """
+"""
+"""Delete writes without a checkpoint: those of a rolled back run, which may have been cancelled before it
+stored their checkpoint. Another run's checkpoint may still be on its way.
+"""
+_DELETE_UNUSED_BLOBS: Final = """
     DELETE FROM checkpoint_blobs WHERE ctid = ANY(ARRAY(
         SELECT min(place) FROM (
             SELECT checkpoint_ns, channel, version, ctid AS place FROM checkpoint_blobs WHERE thread_id = %s
@@ -134,12 +141,11 @@ _DELETE_UNUSED: Final = (
             WHERE thread_id = %s
         ) AS every GROUP BY checkpoint_ns, channel, version HAVING count(*) = count(place)
     ))
-    """,
-)
-"""Delete the writes and values of a thread that belong to no checkpoint.
+"""
+"""Delete values of no checkpoint.
 
 Grouped instead of joined: of a thread that grew since the last ANALYZE, PostgreSQL expects one row and joins
-in quadratic time. A run that is cancelled may have stored writes of a checkpoint that was not stored.
+in quadratic time.
 """
 _DELETE_THREAD: Final = (
     "DELETE FROM checkpoints WHERE thread_id = %s",
@@ -311,7 +317,11 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
     async def roll_back_run(
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[WriteRow] | None
     ) -> None:
-        statements: list[Statement] = [(_DELETE_RUN, (thread_id, run_id)), *_sweep(thread_id)]
+        statements: list[Statement] = [
+            (_DELETE_RUN, (thread_id, run_id)),
+            (_DELETE_STRAY_WRITES, (thread_id, thread_id)),
+            (_DELETE_UNUSED_BLOBS, (thread_id, thread_id)),
+        ]
         if base is not None and writes is not None:
             statements += (_DELETE_WRITES, (thread_id, base)), *_insert_writes(writes, _ADD_WRITES)
         await self._write(*statements)
@@ -321,12 +331,13 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         threads = [row[0] for row in await self._fetch_rows(_THREADS_OF_RUNS, ([*run_ids],))]
-        sweeps = [statement for thread in threads for statement in _sweep(thread)]
-        await self._write((_DELETE_FOR_RUNS, ([*run_ids],)), *sweeps)
+        deletions = [(query, ([*run_ids],)) for query in _DELETE_FOR_RUNS]
+        await self._write(*deletions, *((_DELETE_UNUSED_BLOBS, (thread, thread)) for thread in threads))
 
     async def _delete_older(self, thread_id: str, namespace: str, latest: str, needed: Sequence[str]) -> None:
         older = (thread_id, namespace, latest, [*needed])
-        await self._write((_DELETE_OLDER, older), *_sweep(thread_id))
+        deletions = ((query, older) for query in _DELETE_OLDER)
+        await self._write(*deletions, (_DELETE_UNUSED_BLOBS, (thread_id, thread_id)))
 
     async def _write(self, *statements: Statement) -> None:
         """Execute the statements in one transaction; all writes go through here."""
@@ -392,10 +403,6 @@ def _is_plain(value: Any) -> bool:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _sweep(thread_id: str) -> Iterator[Statement]:
-    return ((query, (thread_id, thread_id)) for query in _DELETE_UNUSED)
 
 
 def _insert_writes(rows: Sequence[WriteRow], query: str) -> Iterator[Statement]:
