@@ -42,6 +42,7 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, prune_logs
 from agent.runtime.store.items import ItemStore
+from agent.runtime.store.leases import name_owner
 from agent.runtime.store.retries import Sleep
 from agent.runtime.thread_removal import sweep_threads
 from agent.runtime.webhooks import WebhookSender
@@ -138,7 +139,8 @@ async def open_runtime(
     await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
-        database = RuntimeDatabase(settings.database_url or settings.database, sleep=sleep)
+        lock = settings.database.with_suffix(".lock")
+        database = RuntimeDatabase(settings.database_url or settings.database, lock=lock, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
         await _require_copied_data(database, settings)
@@ -159,6 +161,7 @@ async def open_runtime(
             settings=settings,
             faults=faults,
             webhooks=hooks,
+            owner=await asyncio.to_thread(name_owner, settings.home),
             clock=clock,
             sleep=sleep,
         )
@@ -171,11 +174,14 @@ async def open_runtime(
             settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner, hooks
         )
         for name, work in (
+            ("keep leases", manager.keep_leases),
             ("prune logs", partial(_prune_logs, database, settings, clock, sleep)),
             ("expire threads", partial(sweep_threads, runtime, sleep)),
             ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
             ("call webhooks", hooks.run),
         ):
+            if name == "keep leases" and settings.database_url is None:
+                continue  # a SQLite file has a single owner
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
         yield runtime

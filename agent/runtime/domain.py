@@ -212,6 +212,10 @@ class Run:
     """Creation order over all threads."""
     start_at: float | None = None
     error: Json | None = None
+    owner: str = ""
+    """Process that executes the run, as `store.leases` names it."""
+    fence: int = 0
+    """Number of times that a process took the run, which proves in writes that it was not taken since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ of a resumable run is visible to readers only once the log has it; other runs ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from agent.runtime.domain import START, EventId
 from agent.runtime.encode import dumps
 from agent.runtime.settings import LogSettings
 from agent.runtime.store.events import EventLog, LogChunk
+from agent.runtime.store.leases import Lease
 from agent.runtime.store.retries import is_storage_error, retry_delay
 
 log = structlog.get_logger("agent.runtime")
@@ -41,7 +42,7 @@ class RunChannel:
 
     def __init__(
         self,
-        run_id: str,
+        lease: Lease,
         *,
         resumable: bool,
         log: EventLog,
@@ -49,7 +50,8 @@ class RunChannel:
         pause: Callable[[], float],
     ) -> None:
         """`pause` returns the minimum time between two writes."""
-        self.run_id = run_id
+        self.run_id = lease.run_id
+        self._lease = lease
         self.resumable = resumable
         self.attempt = 0
         self.readers = 0
@@ -169,7 +171,7 @@ class RunChannel:
             self.publish(frames)
             return
         self._writing = True
-        self._log.append_chunk(self.run_id, chunk, partial(self._on_written, frames))
+        self._log.append_chunk(self._lease, chunk, partial(self._on_written, frames))
 
     def _on_written(self, frames: list[bytes], _result: Any, error: BaseException | None) -> None:
         self._writing = False
@@ -247,6 +249,8 @@ def _resolve(waiter: asyncio.Future[bool], is_changed: bool) -> None:
         waiter.set_result(is_changed)
 
 
+LOOK_EVERY = 0.1
+"""Seconds between two looks at the log of a run that another process executes."""
 HEARTBEAT = b": heartbeat\r\n\r\n"
 CHUNKS = 64
 """Maximum number of log chunks per read."""
@@ -266,8 +270,10 @@ class EventReader:
         status: Callable[[], str],
         modes: Collection[str] | None = None,
         counted: bool = False,
+        is_live: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """`channel` is None for a run that has ended.
+        """`channel` is None for a run that has ended, and for one of another process; `is_live` tells whether
+        that one has not ended.
 
         `after` is the last event that the reader has (None: from now on). With `counted` the channel already
         counts this reader.
@@ -278,6 +284,7 @@ class EventReader:
         self._heartbeat = heartbeat
         self._status = status
         self._modes = None if modes is None else _event_names(modes)
+        self._is_live = is_live
         self._gap = False
         self._ended = False
         self._live_only = after is None
@@ -307,6 +314,9 @@ class EventReader:
         """Yield bytes to send unchanged, until the run's events are complete."""
         if self._gap:
             yield self._encode_notice("gap")
+        if self._is_live is not None:
+            async for batch in self._follow_log(self._is_live):
+                yield batch
         follow = self._read_ended_run() if self._channel is None else self._follow_channel(self._channel)
         async for batch in follow:
             yield batch
@@ -323,6 +333,19 @@ class EventReader:
                 return
             yield self._encode_notice("gap")
         yield self._encode_notice("end")
+
+    async def _follow_log(self, is_live: Callable[[], Awaitable[bool]]) -> AsyncGenerator[bytes]:
+        """Yield what is logged until the run has ended."""
+        quiet = 0.0
+        while not self._ended and await is_live():
+            before = self._at
+            async for batch in self._read_log():
+                yield batch
+            quiet = 0.0 if self._at != before else quiet + LOOK_EVERY
+            if quiet >= self._heartbeat:
+                quiet = 0.0
+                yield HEARTBEAT
+            await asyncio.sleep(LOOK_EVERY)
 
     async def _follow_channel(self, channel: RunChannel) -> AsyncGenerator[bytes]:
         while True:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import structlog
 from langgraph.errors import GraphDrained
-from langgraph.runtime import RunControl
-from sqlalchemy import Connection
 
 from agent.errors import NotFound
+from agent.runtime.active_run import ActiveRun
 from agent.runtime.domain import (
     INFLIGHT,
     AttemptOutcome,
@@ -30,46 +29,19 @@ from agent.runtime.event_log import RunChannel
 from agent.runtime.executor import Executor
 from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
+from agent.runtime.outcomes import OutcomeWriter
 from agent.runtime.protocol.thread_signals import ThreadSignals
+from agent.runtime.remote_runs import RemoteRuns
 from agent.runtime.run_queue import RunLanes
-from agent.runtime.run_saver import RunSaver, WriteRow
+from agent.runtime.run_saver import RunSaver
 from agent.runtime.settings import RuntimeSettings
-from agent.runtime.store import runs, threads
+from agent.runtime.store import leases, runs
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, LogChunk
-from agent.runtime.store.retries import Sleep, WriteRetries
-from agent.runtime.store.webhooks import add_with
+from agent.runtime.store.leases import Lease
+from agent.runtime.store.retries import Sleep, WriteRetries, is_storage_error
+from agent.runtime.store.runs import AddedRun
 from agent.runtime.webhooks import WebhookSender
-
-
-@dataclass(slots=True, eq=False)
-class ActiveRun:
-    """A run that is pending or running in this process: its last stored state, its channel and its task."""
-
-    run: Run
-    channel: RunChannel
-    done: asyncio.Future[AttemptOutcome | None]
-    """Outcome of the run; None if the process stopped first."""
-    control: RunControl = field(default_factory=RunControl)
-    task: asyncio.Task[None] | None = None
-    timer: asyncio.TimerHandle | None = None
-    stop: CancelAction | None = None
-    started_at: float | None = None
-    """When the attempt started; None if no attempt has started in this process."""
-    finishing: bool = False
-    base: tuple[str, list[WriteRow]] | None = None
-    """Checkpoint that the run started from, and its pending writes, for a rollback."""
-
-    @property
-    def thread_id(self) -> str:
-        """Lane of the run."""
-        return self.run.thread_id
-
-    def resolve(self, outcome: AttemptOutcome | None) -> None:
-        """Resolve `done`, unless it is already resolved."""
-        if not self.done.done():
-            self.done.set_result(outcome)
-
 
 log = structlog.get_logger("agent.runtime")
 
@@ -96,10 +68,15 @@ class RunManager:
         settings: RuntimeSettings,
         faults: Faults,
         webhooks: WebhookSender,
+        owner: str,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        """`owner` is the name of this process, from `leases.name_owner`."""
         self._database = database
+        self._owner = owner
+        self._sleep = sleep
+        self.remote = RemoteRuns(database, owner, sleep)
         self._webhooks = webhooks
         self._event_log = event_log
         self._saver = saver
@@ -110,11 +87,17 @@ class RunManager:
         self.signals = ThreadSignals()
         self._lanes: RunLanes[ActiveRun] = RunLanes(settings.max_runs)
         self._active_runs: dict[str, ActiveRun] = {}
+        self._creating: set[str] = set()
+        """Runs that are being stored, and are not tracked yet."""
         self._retries = WriteRetries(sleep)
+        self._outcomes = OutcomeWriter(
+            database, saver, executor, webhooks, self._retries, faults=faults, clock=clock
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def __aenter__(self) -> RunManager:
+        await self._database.write(leases.start_owner, self._owner)
         await self._recover_runs()
         return self
 
@@ -133,52 +116,72 @@ class RunManager:
         With `reading` the channel of a new run counts one reader from the start, which the caller must close.
         """
         reserved = new.start_at is None and not self._stopping and self._lanes.reserve_lane(new.thread_id)
-        channel = self._make_channel(new.run_id, resumable=new.spec.stream_resumable)
+        lease = Lease(new.run_id, self._owner, leases.FIRST_FENCE)
+        channel = self._make_channel(lease, resumable=new.spec.stream_resumable)
         channel.readers = int(reading)
         frames, chunk = self._start_attempt(channel, new.run_id, 1) if reserved else ([], None)
+        self._creating.add(new.run_id)
+        try:
+            added = await self._store_run(new, chunk, reserved=reserved)
+            if not added.created:
+                return CreatedRun(added.run, self._find_known(added.run), is_new=False)
+            active = None
+            if not self.remote.is_elsewhere(added.run):
+                if any(run_id not in self._active_runs for run_id, _ in added.before):
+                    await self._recover_runs()  # another process has added them
+                active = self._track_run(added.run, channel)
+        finally:
+            self._creating.discard(new.run_id)
+        if active is not None and added.run.status is RunStatus.RUNNING:
+            self.signals.report_start(added.run, channel)
+            channel.publish(frames)
+            self._start_task(active)
+        elif active is not None:
+            channel.start_attempt(0)
+            self._schedule_run(active)
+        if new.multitask_strategy in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
+            await self._stop_earlier(added.before, CancelAction(str(new.multitask_strategy)))
+        self._faults.reach(RunStep.RUN_STORED)
+        return CreatedRun(added.run, active, is_new=True)
+
+    async def _store_run(self, new: NewRun, chunk: LogChunk | None, *, reserved: bool) -> AddedRun:
+        """Store a run. Its lane, if `reserved`, stays so if the run has started."""
         started = False
         try:
             new = replace(new, ttl=self._settings.project.thread_ttl)
             added = await self._database.write(
-                runs.add_run, new, now=self._clock(), start=reserved, chunk=chunk
+                runs.add_run, new, owner=self._owner, now=self._clock(), start=reserved, chunk=chunk
             )
             started = added.created and added.run.status is RunStatus.RUNNING
+            return added
         finally:
             if reserved and not started:
                 self._lanes.release_lane(new.thread_id)
                 self._start_ready_runs()
-        if not added.created:
-            known = self._active_runs.get(added.run.run_id)
-            if known is None and added.run.status in INFLIGHT and not self._stopping:
-                known = self._recover_run(added.run)
-            return CreatedRun(added.run, known, is_new=False)
-        active = self._track_run(added.run, channel)
-        if started:
-            self.signals.report_start(added.run, channel)
-            channel.publish(frames)
-            self._start_task(active)
-        else:
-            channel.start_attempt(0)
-            self._schedule_run(active)
-        if added.before and new.multitask_strategy in (
-            MultitaskStrategy.INTERRUPT,
-            MultitaskStrategy.ROLLBACK,
-        ):
-            for run_id, _ in added.before:
-                self._cancel_active(self._active_runs.get(run_id), CancelAction(str(new.multitask_strategy)))
-        self._faults.reach(RunStep.RUN_STORED)
-        return CreatedRun(added.run, active, is_new=True)
 
-    async def cancel_run(
-        self, thread_id: str, run_id: str, action: CancelAction
-    ) -> asyncio.Future[AttemptOutcome | None]:
-        """Cancel a run and return a future of its outcome. Raises `NotFound` unless it is active."""
+    def _find_known(self, run: Run) -> ActiveRun | None:
+        """Return the active run of a known idempotency key, resumed if it has no task."""
+        known = self._active_runs.get(run.run_id)
+        is_lost = known is None and run.status in INFLIGHT and not self.remote.is_elsewhere(run)
+        return self._recover_run(run) if is_lost and not self._stopping else known
+
+    async def _stop_earlier(self, before: Sequence[tuple[str, RunStatus]], action: CancelAction) -> None:
+        for run_id, _ in before:
+            if (active := self._active_runs.get(run_id)) is not None:
+                self._cancel_active(active, action)
+            else:
+                await self.remote.stop_run(run_id, action)
+
+    async def cancel_run(self, thread_id: str, run_id: str, action: CancelAction) -> None:
+        """Cancel a run, also of another process. Raises `NotFound` unless it is pending or running."""
         active = self._active_runs.get(run_id)
-        if active is None or active.thread_id != thread_id:
-            run = await self._database.read(runs.get_run, thread_id, run_id)
+        if active is not None and active.thread_id == thread_id:
+            self._cancel_active(active, action)
+            return
+        run = await self._database.read(runs.get_run, thread_id, run_id)
+        if not self.remote.is_elsewhere(run):
             raise NotFound(f"Run {run_id} is not running: {run.status}")
-        self._cancel_active(active, action)
-        return active.done
+        await self.remote.stop_run(run_id, action)
 
     def cancel_now(self, run_id: str) -> None:
         """Interrupt a run, unless it has finished."""
@@ -214,10 +217,11 @@ class RunManager:
             self._start_ending(active, self._end_run(active, outcome))
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
 
-    def _make_channel(self, run_id: str, *, resumable: bool) -> RunChannel:
+    def _make_channel(self, lease: Lease, *, resumable: bool) -> RunChannel:
         settings = self._settings.log
+        self._saver.begin_run(lease)
         channel = RunChannel(
-            run_id,
+            lease,
             resumable=resumable,
             log=self._event_log,
             settings=settings,
@@ -287,6 +291,7 @@ class RunManager:
             await log_failure("run_lost", error, run_id=active.run.run_id, thread_id=active.thread_id)
         finally:
             self._active_runs.pop(active.run.run_id, None)
+            self._saver.forget_run(active.run.run_id)
             active.channel.close()
             active.resolve(None)
             self.signals.report_change(active.thread_id)
@@ -328,7 +333,7 @@ class RunManager:
 
     async def _pause_run(self, active: ActiveRun) -> None:
         try:
-            await self._database.write(runs.pause_run, active.run.run_id)
+            await self._database.write(runs.pause_run, leases.lease_of(active.run))
         except Exception as error:  # noqa: BLE001 - the process stops; the attempt then counts as lost
             await log_failure("run_not_paused", error, run_id=active.run.run_id)
 
@@ -364,7 +369,7 @@ class RunManager:
         if active.stop is not None:
             await self._saver.end_run(run.run_id)
         await channel.wait_written()
-        outcome, frames = await self._store_outcome(active, outcome)
+        outcome, frames = await self._outcomes.store(active, outcome)
         self._active_runs.pop(run.run_id, None)
         channel.publish(frames)
         channel.close()
@@ -375,65 +380,62 @@ class RunManager:
         if run.spec.temporary_thread:
             await self._retries.repeat(partial(self._saver.adelete_thread, run.thread_id))
 
-    async def _store_outcome(
-        self, active: ActiveRun, outcome: AttemptOutcome
-    ) -> tuple[AttemptOutcome, list[bytes]]:
-        """Store a run's outcome, or the error if that fails. Return what was stored, and the last events."""
-        channel = active.channel
-        ended = {"run_id": active.run.run_id}
-        end: dict[str, object] = {**ended, "status": outcome.status}
-        if active.run.spec.protocol:
-            end |= {"interrupted": outcome.is_waiting, "timestamp": int(self._clock() * 1000)}
-        frames, chunk = channel.seal_with("end", dumps(end))
-        try:
-            if channel.refusal is not None and outcome.status is not RunStatus.ERROR:
-                raise channel.refusal
-            await self._retries.repeat(partial(self._write_outcome, active, outcome, chunk))
-        except Exception as error:  # noqa: BLE001 - the run ends with a reason that can be stored
-            await log_failure("run_outcome_refused", error, **ended, thread_id=active.thread_id)
-            reason = describe_exception(error)
-            outcome = AttemptOutcome(RunStatus.ERROR, error=reason)
-            channel.replace_frames(frames, "error", dumps(reason))
-            frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
-            await self._retries.repeat(partial(self._write_outcome, active, outcome, chunk))
-        return outcome, frames
-
-    async def _write_outcome(
-        self, active: ActiveRun, outcome: AttemptOutcome, chunk: LogChunk | None
-    ) -> None:
-        run, now = active.run, self._clock()
-        self._faults.reach(RunStep.BEFORE_FINISH)
-        started_at = active.started_at or (run.updated_at if run.attempt else None)
-        delivery = None
-        if run.spec.webhook is not None and started_at is not None:
-            delivery = self._webhooks.make_delivery(run, outcome, active.stop, started_at, now)
-        end: Callable[[Connection], None]
-        if active.stop is CancelAction.ROLLBACK:
-            base, writes = active.base or (None, None)
-            await self._saver.roll_back_run(run.thread_id, run.run_id, base, writes)
-            outcome = await self._executor.snapshot_run(run)
-            end = partial(runs.remove_run, run=run, now=now, outcome=outcome)
-        elif run.spec.temporary_thread:
-            end = partial(threads.erase_thread, thread_id=run.thread_id)
-        else:
-            end = partial(runs.finish_run, run=run, outcome=outcome, now=now, chunk=chunk)
-        await self._database.write(add_with, delivery, end)
-
     async def _end_unstarted(self, active: ActiveRun) -> None:
         """Close a run that was cancelled before it started."""
         active.channel.start_attempt(max(1, active.run.attempt))
         await self._end_run(active, await self._executor.snapshot_run(active.run))
 
     async def _recover_runs(self) -> None:
-        """Resume an earlier process's running runs, and start its pending ones."""
-        unfinished = await self._database.read(runs.list_inflight_runs)
+        """Resume the running runs of this process that it does not know, and start the pending ones."""
+        unfinished = await self._database.read(runs.list_inflight_runs, self._owner)
         for run in sorted(unfinished, key=lambda run: (run.status is not RunStatus.RUNNING, run.order)):
-            self._recover_run(run)
+            if run.run_id not in self._active_runs and run.run_id not in self._creating:
+                self._recover_run(run)
+
+    async def keep_leases(self) -> None:
+        """Renew the lease of this process until cancelled; take over runs, and give up those it has lost."""
+        while True:
+            await self._sleep(leases.RENEW_EVERY)
+            before = [*self._active_runs.values()]
+            try:
+                owned = await self._database.write(leases.renew_owner, self._owner)
+            except Exception as error:
+                if not is_storage_error(error):
+                    raise
+                continue
+            held = {one.run_id: one for one in owned}
+            for active in before:
+                one = held.get(active.run.run_id)
+                if one is None or one.fence != active.run.fence:
+                    self._lose_run(active)
+                elif one.stop is not None:
+                    self._cancel_active(active, CancelAction(one.stop))
+            if held.keys() - self._active_runs.keys() - self._creating and not self._stopping:
+                await self._recover_runs()
+
+    def _lose_run(self, active: ActiveRun) -> None:
+        """Stop a run that another process has taken over, without writing anything."""
+        if active.finishing or active.run.run_id not in self._active_runs:
+            return
+        log.warning("lease_lost", run_id=active.run.run_id, thread_id=active.thread_id)
+        active.finishing, active.stop = True, None
+        self._saver.refuse_run(active.run.run_id)
+        if active.timer is not None:
+            active.timer.cancel()
+        if active.task is not None:
+            active.task.cancel()
+            return
+        self._lanes.remove_item(active)
+        self._active_runs.pop(active.run.run_id)
+        active.channel.close()
+        active.resolve(None)
 
     def _recover_run(self, run: Run) -> ActiveRun:
         """Continue a stored run that has no task, because its process or its request ended."""
         assert run.status in INFLIGHT
-        active = self._track_run(run, self._make_channel(run.run_id, resumable=run.spec.stream_resumable))
+        active = self._track_run(
+            run, self._make_channel(leases.lease_of(run), resumable=run.spec.stream_resumable)
+        )
         if run.status is RunStatus.RUNNING and run.lost + 1 >= self._settings.max_attempts:
             self._start_ending(active, self._fail_lost_run(active))
         else:
@@ -473,3 +475,10 @@ class RunManager:
             active.channel.close()
             active.resolve(None)
         self.signals.close()
+        await self._release_lease()
+
+    async def _release_lease(self) -> None:
+        try:
+            await self._database.write(leases.release_owner, self._owner)
+        except Exception as error:  # noqa: BLE001 - the process stops; its lease expires
+            await log_failure("lease_not_released", error)

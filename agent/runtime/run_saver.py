@@ -30,6 +30,7 @@ from agent.errors import CheckpointLost
 from agent.runtime.domain import USER_KEYS
 from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
+from agent.runtime.store.leases import Lease
 from agent.shared.recent_items import RecentItems
 
 SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
@@ -109,6 +110,7 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
 
     def _prepare(self, faults: Faults | None) -> None:
         self._faults = faults or Faults()
+        self._leases: dict[str, Lease] = {}
         self._writing: Counter[str] = Counter()
         self._ended = RecentItems[str, None](ENDED_RUNS)
         self._write_ended = asyncio.Condition()
@@ -185,9 +187,21 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
                     async with self._write_ended:
                         self._write_ended.notify_all()
 
+    def begin_run(self, lease: Lease) -> None:
+        """Make the run's writes conditional on this lease, where other processes can take the run over."""
+        self._leases[lease.run_id] = lease
+
+    def forget_run(self, run_id: str) -> None:
+        """Forget the lease of a run that has ended here."""
+        self._leases.pop(run_id, None)
+
+    def refuse_run(self, run_id: str) -> None:
+        """Reject further writes of a run."""
+        self._ended[run_id] = None
+
     async def end_run(self, run_id: str) -> None:
         """Reject further writes of a run and wait for the current ones."""
-        self._ended[run_id] = None
+        self.refuse_run(run_id)
         async with self._write_ended:
             await self._write_ended.wait_for(lambda: run_id not in self._writing)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import Body, Header, Query
 from starlette.responses import Response
 
 from agent.errors import Invalid, NotFound
+from agent.runtime.active_run import ActiveRun
 from agent.runtime.domain import (
+    INFLIGHT,
     START,
     AttemptOutcome,
     CancelAction,
@@ -43,7 +47,7 @@ from agent.runtime.http.base import (
 )
 from agent.runtime.http.bodies import MAX_OFFSET, RunCreate, RunsCancel
 from agent.runtime.http.run_creation import Creation, RunCreation, authorize_run, make_spec
-from agent.runtime.manager import ActiveRun, CreatedRun
+from agent.runtime.manager import CreatedRun
 from agent.runtime.serializers import result_view, run_view, select_keys
 from agent.runtime.store import runs
 from agent.runtime.store.threads import get_thread
@@ -218,11 +222,21 @@ async def cancel_run(
     Returns 202, or, if `wait` is true, 200 once the run has ended.
     """
     active = runtime.manager.find_active(run_id)
-    done = await runtime.manager.cancel_run(thread_id, run_id, action)
-    if active is None or not (wait or active.run.status is RunStatus.PENDING):
+    await runtime.manager.cancel_run(thread_id, run_id, action)
+    is_pending = active is not None and active.run.status is RunStatus.PENDING
+    if not (wait or is_pending):
         return json_response(None, status=202)
-    await done
+    await _wait_ended(runtime, thread_id, run_id, active)
     return json_response({}) if wait else json_response(None, status=202)
+
+
+async def _wait_ended(runtime: OpenRuntime, thread_id: str, run_id: str, active: ActiveRun | None) -> None:
+    if active is not None:
+        await active.done
+        return
+    with suppress(NotFound):  # a rollback has deleted it
+        run = await runtime.database.read(runs.get_run, thread_id, run_id)
+        await runtime.manager.remote.wait_outcome(run)
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}/join")
@@ -265,12 +279,16 @@ def _make_reader(
 ) -> EventReader:
     start = parse_event_id(after) if after else None
     has_all_events = run.spec.stream_resumable or counted or start != START
+
+    remote = runtime.manager.remote
+    is_elsewhere = active is None and remote.is_elsewhere(run)
     return EventReader(
         run.run_id,
         channel=None if active is None else active.channel,
+        is_live=partial(remote.is_live, run) if is_elsewhere else None,
         log=runtime.event_log,
         heartbeat=runtime.settings.heartbeat,
-        after=start if has_all_events else None,
+        after=start if has_all_events or is_elsewhere else None,
         status=lambda: str(run.status if active is None else active.run.status),
         modes=modes,
         counted=counted,
@@ -293,7 +311,12 @@ async def _wait_for_result(
     runtime: OpenRuntime, run: Run, active: ActiveRun | None, *, cancel_on_disconnect: bool
 ) -> Response:
     headers = {"content-type": JSON, **_location_headers(run, "join")}
-    if active is None:
+    done: asyncio.Future[AttemptOutcome] | asyncio.Future[AttemptOutcome | None]
+    if active is not None:
+        done = active.done
+    elif runtime.manager.remote.is_elsewhere(run):
+        done = asyncio.create_task(runtime.manager.remote.wait_outcome(run))
+    else:
         return Response(await _read_result(runtime, run), headers=headers)
 
     async def make_result(outcome: AttemptOutcome) -> bytes:
@@ -304,15 +327,17 @@ async def _wait_for_result(
         return result_view(outcome.values, outcome.interrupts)
 
     def close(complete: bool) -> None:
+        if active is None:
+            done.cancel()
         if cancel_on_disconnect and not complete:
             runtime.manager.cancel_now(run.run_id)
 
-    chunks = _keep_alive(active.done, make_result, heartbeat=runtime.settings.heartbeat)
+    chunks = _keep_alive(done, make_result, heartbeat=runtime.settings.heartbeat)
     return ClosingStream(chunks, headers, on_close=close)
 
 
 async def _keep_alive(
-    done: asyncio.Future[AttemptOutcome | None],
+    done: asyncio.Future[AttemptOutcome] | asyncio.Future[AttemptOutcome | None],
     make_result: Callable[[AttemptOutcome], Awaitable[bytes]],
     *,
     heartbeat: float,
@@ -349,9 +374,10 @@ async def get_run(runtime: Runtime, thread_id: ReadThread, run_id: RunId) -> Res
 async def delete_run(runtime: Runtime, thread_id: DeleteThread, run_id: RunId) -> Response:
     """Delete a run. A run that has not ended is canceled first."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
-    active = runtime.manager.find_active(run.run_id)
-    if active is not None:
-        await runtime.manager.cancel_run(run.thread_id, run.run_id, CancelAction.INTERRUPT)
-        await active.done
+    if run.status in INFLIGHT:
+        active = runtime.manager.find_active(run.run_id)
+        with suppress(NotFound):  # it has ended meanwhile
+            await runtime.manager.cancel_run(thread_id, run.run_id, CancelAction.INTERRUPT)
+        await _wait_ended(runtime, thread_id, run.run_id, active)
     await runtime.database.write(runs.remove_run, run, now=runtime.clock())
     return Response(status_code=204)

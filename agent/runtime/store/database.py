@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Table, func, select
 from agent.errors import HomeInUse
 from agent.runtime.access import Filter
 from agent.runtime.domain import Json, RowPage
-from agent.runtime.store.engines import PRAGMAS, discard, is_lost, make_engine, open_transaction
+from agent.runtime.store.engines import PRAGMAS, HomeLock, discard, is_lost, make_engine, open_transaction
 from agent.runtime.store.statements import driver_connection
 
 __all__ = ["PRAGMAS", "open_transaction"]  # for the saver, which has a database of its own
@@ -40,10 +40,19 @@ class RuntimeDatabase:
     """Owner of the runtime's database while it is open; a SQLite file has only one."""
 
     def __init__(
-        self, place: Path | str, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+        self,
+        place: Path | str,
+        *,
+        lock: Path | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`place` is a SQLite file or the URL of a PostgreSQL database."""
+        """`place` is a SQLite file or the URL of a PostgreSQL database. `lock` is the file that the owner of
+        the data directory locks; for a SQLite file, it has the same name with another suffix.
+        """
         self._engine = engine = make_engine(place)
+        if lock is None and isinstance(place, Path):
+            lock = place.with_suffix(".lock")
+        self._lock = None if lock is None else HomeLock(lock)
         self._sleep = sleep
         self._is_migrated = False
         self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer", begin=engine.begin_write)
@@ -55,9 +64,9 @@ class RuntimeDatabase:
         Another process that holds the lock may be stopping, for example because its parent was killed.
         """
         tries = 1
-        while not await asyncio.to_thread(self._engine.lock):
+        while self._lock is not None and not await asyncio.to_thread(self._lock.take):
             if tries == LOCK_TRIES:
-                raise HomeInUse(f"another process uses {self._engine.name}")
+                raise HomeInUse("another process uses agent.db in this data directory")
             await self._sleep(LOCK_EVERY)
             tries += 1
         await self._writer.open()
@@ -67,7 +76,8 @@ class RuntimeDatabase:
         """Finish the queued jobs and unlock the database."""
         await self._reader.close()
         await self._writer.close()
-        self._engine.unlock()
+        if self._lock is not None:
+            self._lock.release()
 
     async def read(
         self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs

@@ -44,14 +44,6 @@ class DatabaseEngine(Protocol):
     begin_write: str
     begin_read: str
 
-    def lock(self) -> bool:
-        """Lock the database, unless another process has locked it."""
-        ...
-
-    def unlock(self) -> None:
-        """Let another process use the database."""
-        ...
-
     def migrate(self, connection: Connection) -> None:
         """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
         ...
@@ -59,6 +51,33 @@ class DatabaseEngine(Protocol):
     def connect(self) -> Connection:
         """Open a connection. Raises `HomeInUse` if that is impossible."""
         ...
+
+
+class HomeLock:
+    """A locked file, so that a data directory has one owning process.
+
+    The system unlocks it when the process ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        """Lock the file, unless another process has locked it."""
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Let another process use the data directory."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 class SqliteEngine:
@@ -70,21 +89,6 @@ class SqliteEngine:
     def __init__(self, path: Path) -> None:
         self.name = f"{path.name} in this data directory"
         self._path = path
-        self._lock: int | None = None
-
-    def lock(self) -> bool:
-        if self._lock is None:
-            self._lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
     def migrate(self, connection: Connection) -> None:
         with open_transaction(driver_connection(connection), self.begin_write):
@@ -123,12 +127,6 @@ class PostgresEngine:
             isolation_level="AUTOCOMMIT",
             connect_args=connect_arguments(url),
         )
-
-    def lock(self) -> bool:
-        return True
-
-    def unlock(self) -> None:
-        return
 
     def migrate(self, connection: Connection) -> None:
         with open_transaction(driver_connection(connection), self.begin_write):

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam as bind
 
 from agent.runtime.domain import EventId, RunStatus
 from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.leases import Lease, check_lease
 from agent.runtime.store.schema import events, runs
 from agent.runtime.store.statements import execute_sql
 
@@ -73,10 +74,10 @@ class EventLog:
         self._database = database
 
     def append_chunk(
-        self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
+        self, lease: Lease, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
     ) -> None:
         """Queue a chunk; `on_commit` is called on the event loop once it is committed."""
-        self._database.submit_write(lambda connection: append_events(connection, run_id, chunk), on_commit)
+        self._database.submit_write(lambda connection: append_events(connection, lease, chunk), on_commit)
 
     async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
         return await self._database.read(read_events, run_id, after, limit)
@@ -85,7 +86,14 @@ class EventLog:
         return await self._database.read(has_event, run_id, event_id)
 
 
-def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
+def append_events(connection: Connection, lease: Lease, chunk: LogChunk) -> None:
+    """Append events to the log of a run that this process executes. Raises `LeaseLost`."""
+    check_lease(connection, lease)
+    insert_chunk(connection, lease.run_id, chunk)
+
+
+def insert_chunk(connection: Connection, run_id: str, chunk: LogChunk) -> None:
+    """Append events in the transaction that starts or ends the run, which checks the lease."""
     values = (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body)
     execute_sql(connection, _INSERT, values)
 

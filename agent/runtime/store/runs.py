@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, func, select, true, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, select, true, update
 
 from agent.core.state import merge_usage
 from agent.errors import Conflict, NotFound
@@ -28,8 +28,9 @@ from agent.runtime.domain import (
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store import threads as thread_rows
 from agent.runtime.store.database import RowQuery, select_page
-from agent.runtime.store.events import LogChunk, append_events, count_events, delete_events
+from agent.runtime.store.events import LogChunk, count_events, delete_events, insert_chunk
 from agent.runtime.store.expiries import set_expiry
+from agent.runtime.store.leases import FIRST_FENCE, Lease, check_lease, find_owner, lease_of
 from agent.runtime.store.schema import runs
 from agent.runtime.store.statements import PreparedStatement, execute_sql, prepare_insert
 
@@ -37,18 +38,25 @@ from agent.runtime.store.statements import PreparedStatement, execute_sql, prepa
 _SELECT: Final = select(runs).where(runs.c.run_id == bindparam("run_id"))
 # Find the run of an idempotency key.
 _SELECT_BY_KEY: Final = "SELECT run_id FROM runs WHERE idempotency_scope = ? AND idempotency_key = ?"
-# List the pending and running runs of all threads in creation order.
+# List the pending and running runs of a process in creation order.
 _SELECT_INFLIGHT: Final = (
-    select(runs).where(runs.c.status.in_([str(status) for status in INFLIGHT])).order_by(runs.c.order)
+    select(runs)
+    .where(runs.c.owner == bindparam("owner"), runs.c.status.in_([str(status) for status in INFLIGHT]))
+    .order_by(runs.c.order)
 )
 # Store a run.
 _INSERT: Final = prepare_insert(runs, without="order")
+# The run has not ended, and this process executes it.
+_IS_HELD: Final = and_(
+    runs.c.run_id == bindparam("b_run_id"),
+    runs.c.owner == bindparam("b_owner"),
+    runs.c.fence == bindparam("b_fence"),
+    (runs.c.status == "pending") | (runs.c.status == "running"),
+)
 # Mark a run that has not ended as running.
 _START: Final = PreparedStatement(
     update(runs)
-    .where(
-        runs.c.run_id == bindparam("b_run_id"), (runs.c.status == "pending") | (runs.c.status == "running")
-    )
+    .where(_IS_HELD)
     .values(
         status="running",
         attempt=bindparam("b_attempt"),
@@ -57,13 +65,11 @@ _START: Final = PreparedStatement(
     )
 )
 # Decrement the number of lost attempts.
-_PAUSE: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
+_PAUSE: Final = PreparedStatement(update(runs).where(_IS_HELD).values(lost=runs.c.lost - 1))
 # Write the status of a run that has not ended.
 _FINISH: Final = PreparedStatement(
     update(runs)
-    .where(
-        runs.c.run_id == bindparam("b_run_id"), (runs.c.status == "pending") | (runs.c.status == "running")
-    )
+    .where(_IS_HELD)
     .values(
         status=bindparam("b_status"),
         error=bindparam("b_error"),
@@ -73,6 +79,8 @@ _FINISH: Final = PreparedStatement(
 )
 # Replace a run's metadata.
 _SET_METADATA: Final = "UPDATE runs SET metadata = ? WHERE run_id = ?"
+# Ask the run's process to cancel it.
+_SET_STOP: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(stop=bindparam("b_stop"))
 # Delete a run.
 _DELETE: Final = delete(runs).where(runs.c.run_id == bindparam("run_id"))
 
@@ -91,25 +99,24 @@ class AddedRun:
 
 
 def add_run(
-    connection: Connection, new: NewRun, *, now: float, start: bool, chunk: LogChunk | None
+    connection: Connection, new: NewRun, *, owner: str, now: float, start: bool, chunk: LogChunk | None
 ) -> AddedRun:
     """Store a run and mark its thread as busy; with `start` the run is stored as running, with its first
     events.
+
+    The run belongs to the process `owner`, unless another one has the unfinished runs of its thread.
 
     A known idempotency key returns the run that has it. Raises `NotFound` if the thread does not exist and
     must not be created. Raises `Conflict` if it is busy and the strategy is `reject`, or if it is interrupted
     and the run is `unless_interrupted`.
     """
+    thread_rows.lock_thread(connection, new.thread_id)
     if new.wanted:
         metadata = thread_rows.find_metadata(connection, new.thread_id)
         if metadata is not None and not allows(new.wanted, metadata):
             raise NotFound(f"Thread {new.thread_id} not found")
-    if new.idempotency_key is not None:
-        keys = (new.idempotency_scope, new.idempotency_key)
-        known = execute_sql(connection, _SELECT_BY_KEY, keys).fetchone()
-        if known is not None:
-            row = connection.execute(_SELECT, {"run_id": known[0]}).one()
-            return AddedRun(_to_run(row), created=False)
+    if (known := _find_by_key(connection, new)) is not None:
+        return AddedRun(known, created=False)
     if new.unless_interrupted and thread_rows.is_interrupted(connection, new.thread_id):
         raise Conflict(f"Thread {new.thread_id} has an open interrupt")
     inherited = _prepare_thread(connection, new, now)
@@ -122,11 +129,15 @@ def add_run(
         inherited.pop("usage", None)
         metadata = {**inherited, **_ids_of(new.spec), **new.spec.metadata}
         new = replace(new, spec=replace(new.spec, metadata=metadata))
+    holder = (find_owner(connection, new.thread_id) if before else None) or owner
+    if holder != owner:
+        new = _with_log(new)
     start = start and not before
     status, attempt = (RunStatus.RUNNING, 1) if start else (RunStatus.PENDING, 0)
-    order = _INSERT.insert(connection, _to_row(new, status=status, attempt=attempt, now=now))
+    values = _to_row(new, owner=holder, status=status, attempt=attempt, now=now)
+    order = _INSERT.insert(connection, values)
     if start and chunk is not None:
-        append_events(connection, new.run_id, chunk)
+        insert_chunk(connection, new.run_id, chunk)
     run = Run(
         run_id=new.run_id,
         thread_id=new.thread_id,
@@ -139,8 +150,23 @@ def add_run(
         attempt=attempt,
         order=order,
         start_at=new.start_at,
+        owner=holder,
+        fence=FIRST_FENCE,
     )
     return AddedRun(run, created=True, before=before)
+
+
+def _find_by_key(connection: Connection, new: NewRun) -> Run | None:
+    if new.idempotency_key is None:
+        return None
+    keys = (new.idempotency_scope, new.idempotency_key)
+    found = execute_sql(connection, _SELECT_BY_KEY, keys).fetchone()
+    return None if found is None else _to_run(connection.execute(_SELECT, {"run_id": found[0]}).one())
+
+
+def _with_log(new: NewRun) -> NewRun:
+    """Return a run of another process, whose events are followed by the log."""
+    return replace(new, spec=replace(new.spec, stream_resumable=True))
 
 
 def _prepare_thread(connection: Connection, new: NewRun, now: float) -> Json | None:
@@ -175,23 +201,31 @@ def _config_of(spec: RunSpec) -> Json:
 
 
 def start_run(connection: Connection, run: Run, *, now: float, chunk: LogChunk | None) -> bool:
-    """Mark a run as running its `attempt`. Return False if it was deleted or has ended."""
-    values = {"b_run_id": run.run_id, "b_attempt": run.attempt, "b_lost": run.lost, "b_now": now}
+    """Mark a run as running its `attempt`. Return False if it was deleted or has ended.
+
+    Raises `LeaseLost`.
+    """
+    values = {**_held_by(lease_of(run)), "b_attempt": run.attempt, "b_lost": run.lost, "b_now": now}
     if _START.execute(connection, values) == 0:
+        check_lease(connection, lease_of(run))
         return False
     if chunk is not None:
-        append_events(connection, run.run_id, chunk)
+        insert_chunk(connection, run.run_id, chunk)
     metadata = thread_rows.find_metadata(connection, run.thread_id) if run.attempt == 1 else None
     if metadata is not None:
         _occupy_thread(connection, run.thread_id, run.spec, metadata, now=now)
     return True
 
 
-def pause_run(connection: Connection, run_id: str) -> None:
+def pause_run(connection: Connection, lease: Lease) -> None:
     """Record that the process stopped during this attempt rather than crashed, so that it does not count as
     lost.
     """
-    connection.execute(_PAUSE, {"b_run_id": run_id})
+    _PAUSE.execute(connection, _held_by(lease))
+
+
+def _held_by(lease: Lease) -> Json:
+    return {"b_run_id": lease.run_id, "b_owner": lease.owner, "b_fence": lease.fence}
 
 
 def finish_run(
@@ -200,10 +234,11 @@ def finish_run(
     """Store a run's result: its last events, its status and usage, and its thread's status and values.
 
     Nothing changes if the run has already ended, so that a write can be repeated if its outcome is unknown.
+    Raises `LeaseLost`.
     """
     last_events = 0 if chunk is None else chunk.last - chunk.first + 1
     values = {
-        "b_run_id": run.run_id,
+        **_held_by(lease_of(run)),
         "b_status": str(outcome.status),
         "b_error": outcome.error,
         "b_now": now,
@@ -212,9 +247,10 @@ def finish_run(
         else 0,
     }
     if _FINISH.execute(connection, values) == 0:
+        check_lease(connection, lease_of(run))
         return
     if chunk is not None:
-        append_events(connection, run.run_id, chunk)
+        insert_chunk(connection, run.run_id, chunk)
     if outcome.usage:
         _record_usage(connection, run, outcome.usage)
     thread_rows.settle_thread(connection, run.thread_id, outcome, now=now)
@@ -242,6 +278,23 @@ def remove_run(
     thread = thread_rows.find_thread(connection, run.thread_id)
     if thread is not None and thread.status is ThreadStatus.BUSY:
         thread_rows.settle_thread(connection, run.thread_id, outcome, now=now)
+
+
+def discard_run(connection: Connection, run: Run, *, now: float, outcome: AttemptOutcome) -> None:
+    """Delete a run that this process executes, as `remove_run` does. Raises `LeaseLost`."""
+    check_lease(connection, lease_of(run))
+    remove_run(connection, run, now=now, outcome=outcome)
+
+
+def erase_run_thread(connection: Connection, run: Run) -> None:
+    """Delete the temporary thread of a run that this process executes. Raises `LeaseLost`."""
+    check_lease(connection, lease_of(run))
+    thread_rows.erase_thread(connection, run.thread_id)
+
+
+def request_stop(connection: Connection, run_id: str, action: str) -> None:
+    """Ask the process that executes a run to cancel it."""
+    connection.execute(_SET_STOP, {"b_run_id": run_id, "b_stop": action})
 
 
 def get_run(connection: Connection, thread_id: str, run_id: str) -> Run:
@@ -289,9 +342,9 @@ def find_last_order(connection: Connection, thread_id: str) -> int:
     return int(connection.execute(latest).scalar_one())
 
 
-def list_inflight_runs(connection: Connection) -> Sequence[Run]:
-    """Return the pending and running runs of all threads, in creation order."""
-    return [_to_run(row) for row in connection.execute(_SELECT_INFLIGHT)]
+def list_inflight_runs(connection: Connection, owner: str) -> Sequence[Run]:
+    """Return the pending and running runs of a process, in creation order."""
+    return [_to_run(row) for row in connection.execute(_SELECT_INFLIGHT, {"owner": owner})]
 
 
 _SPEC_DEFAULTS: Final = {item.name: item.default for item in fields(RunSpec) if item.name != "input"}
@@ -331,10 +384,12 @@ def _to_run(row: Any) -> Run:
         order=row.order,
         start_at=row.start_at,
         error=row.error,
+        owner=row.owner or "",
+        fence=row.fence,
     )
 
 
-def _to_row(new: NewRun, *, status: RunStatus, attempt: int, now: float) -> Json:
+def _to_row(new: NewRun, *, owner: str, status: RunStatus, attempt: int, now: float) -> Json:
     return {
         "run_id": new.run_id,
         "thread_id": new.thread_id,
@@ -353,4 +408,7 @@ def _to_row(new: NewRun, *, status: RunStatus, attempt: int, now: float) -> Json
         "keeps_log": new.spec.stream_resumable,
         "created_at": now,
         "updated_at": now,
+        "owner": owner,
+        "fence": FIRST_FENCE,
+        "stop": None,
     }

@@ -20,6 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
     func,
     insert,
+    inspect,
     select,
     true,
 )
@@ -76,13 +77,16 @@ runs = Table(
     Column("attempt", Integer, nullable=False),
     Column("lost", Integer, nullable=False),
     Column("start_at", Float),
-    Column("idempotency_scope", String(36)),
+    Column("idempotency_scope", Text),
     Column("idempotency_key", Text),
     Column("error", JsonText),
     Column("log_events", Integer, nullable=False),
     Column("keeps_log", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
+    Column("owner", Text),
+    Column("fence", Integer, nullable=False, server_default="0"),
+    Column("stop", String(9)),
     UniqueConstraint("idempotency_scope", "idempotency_key", name="runs_idempotency"),
     Index("runs_of_thread", "thread_id", "order"),
     sqlite_autoincrement=True,
@@ -167,6 +171,14 @@ webhook_deliveries = Table(
     Column("next_at", Float, nullable=False, index=True),
 )
 
+processes = Table(
+    "agent_processes",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("until", Float, nullable=False),
+)
+"""Processes that execute runs on PostgreSQL, and when their leases expire, by the database's clock."""
+
 probes = Table(
     "probes",
     metadata,
@@ -202,9 +214,24 @@ def _add_webhooks(connection: Connection) -> None:
     webhook_deliveries.create(connection, checkfirst=True)
 
 
+def _add_leases(connection: Connection) -> None:
+    processes.create(connection, checkfirst=True)
+    known = {column["name"] for column in inspect(connection).get_columns("runs")}
+    for column in ("owner TEXT", "fence INTEGER NOT NULL DEFAULT 0", "stop VARCHAR(9)"):
+        if column.partition(" ")[0] not in known:
+            connection.exec_driver_sql(f"ALTER TABLE runs ADD COLUMN {column}")
+
+
 _version = Table("agent_version", MetaData(), Column("version", Integer, primary_key=True))
 """On PostgreSQL, the versions to which the tables were migrated; SQLite has a number for it in its file."""
-MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedules, _add_webhooks)
+MIGRATIONS = (
+    _create_tables,
+    _add_probes,
+    _add_assistant_versions,
+    _add_schedules,
+    _add_webhooks,
+    _add_leases,
+)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 

@@ -25,7 +25,7 @@ from agent.runtime.encode import dumps, loads
 from agent.runtime.store.database import RowQuery, count_rows, select_page
 from agent.runtime.store.json_conditions import access_conditions, json_contains
 from agent.runtime.store.schema import JsonText, threads
-from agent.runtime.store.statements import PreparedStatement, execute_sql, prepare_insert
+from agent.runtime.store.statements import PreparedStatement, execute_sql, is_sqlite, prepare_insert
 
 # Read a thread.
 _SELECT: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
@@ -163,6 +163,12 @@ def is_interrupted(connection: Connection, thread_id: str) -> bool:
     return row is not None and row[0] == str(ThreadStatus.INTERRUPTED) and bytes(row[1]) != NO_INTERRUPTS
 
 
+def lock_thread(connection: Connection, thread_id: str) -> None:
+    """Let other processes that add or end a run of the thread wait for the commit."""
+    if not is_sqlite(connection):
+        execute_sql(connection, "SELECT 1 FROM threads WHERE thread_id = ? FOR UPDATE", (thread_id,))
+
+
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, config: Json, *, now: float) -> None:
     values = {"b_thread_id": thread_id, "b_now": now, "b_metadata": metadata, "b_config": config}
     _SET_BUSY.execute(connection, values)
@@ -177,6 +183,7 @@ def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcom
 
     A cancelled run keeps the thread's error, and a run without a state its interrupts.
     """
+    lock_thread(connection, thread_id)
     busy = bool(list_inflight(connection, thread_id))
     is_cancelled = outcome.status is RunStatus.INTERRUPTED
     _SETTLE.execute(
