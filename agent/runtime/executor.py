@@ -28,6 +28,7 @@ from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
 from agent.runtime.protocol.translation import ProtocolTranslator
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
+from agent.runtime.store.leases import LeaseLost
 from agent.runtime.stream_modes import EventTranslator, native_modes
 
 _Chunk = tuple[tuple[str, ...], str, Any]
@@ -65,7 +66,8 @@ class Executor:
     async def execute_run(self, run: Run, channel: RunChannel, control: RunControl) -> AttemptOutcome:
         """Run the graph and emit its events.
 
-        Raises `GraphDrained` if a stop was requested; any other `Exception` becomes part of the outcome.
+        Raises `GraphDrained` if a stop was requested, and `LeaseLost` if another process executes the run.
+        Any other `Exception` becomes part of the outcome.
         """
         config = run_config(run)
         progress = _Progress()
@@ -79,7 +81,7 @@ class Executor:
                 self.faults.reach(RunStep.LAST_CHECKPOINT)
                 outcome = await _make_outcome(graph, run, progress)
                 return replace(outcome, usage=await _usage_of_run(graph, run, progress))
-        except GraphDrained:
+        except (GraphDrained, LeaseLost):
             raise
         except Exception as error:  # noqa: BLE001 - a graph may raise anything, which ends its run
             facts = {"run_id": run.run_id, "thread_id": run.thread_id, "attempt": run.attempt}

@@ -38,7 +38,7 @@ from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store import leases, runs
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, LogChunk
-from agent.runtime.store.leases import Lease
+from agent.runtime.store.leases import Lease, LeaseLost
 from agent.runtime.store.retries import Sleep, WriteRetries, is_storage_error
 from agent.runtime.store.runs import AddedRun
 from agent.runtime.webhooks import WebhookSender
@@ -76,7 +76,7 @@ class RunManager:
         self._database = database
         self._owner = owner
         self._sleep = sleep
-        self.remote = RemoteRuns(database, owner, sleep)
+        self.remote = RemoteRuns(database, sleep, is_shared=settings.database_url is not None)
         self._webhooks = webhooks
         self._event_log = event_log
         self._saver = saver
@@ -126,7 +126,7 @@ class RunManager:
             if not added.created:
                 return CreatedRun(added.run, self._find_known(added.run), is_new=False)
             active = None
-            if not self.remote.is_elsewhere(added.run):
+            if added.run.owner == self._owner:
                 if any(run_id not in self._active_runs for run_id, _ in added.before):
                     await self._recover_runs()  # another process has added them
                 active = self._track_run(added.run, channel)
@@ -162,7 +162,7 @@ class RunManager:
     def _find_known(self, run: Run) -> ActiveRun | None:
         """Return the active run of a known idempotency key, resumed if it has no task."""
         known = self._active_runs.get(run.run_id)
-        is_lost = known is None and run.status in INFLIGHT and not self.remote.is_elsewhere(run)
+        is_lost = known is None and run.status in INFLIGHT and run.owner == self._owner
         return self._recover_run(run) if is_lost and not self._stopping else known
 
     async def _stop_earlier(self, before: Sequence[tuple[str, RunStatus]], action: CancelAction) -> None:
@@ -287,6 +287,8 @@ class RunManager:
         """Do the work that ends a run, then resolve its waiters in any case. Doesn't raise an `Exception`."""
         try:
             await work
+        except LeaseLost:
+            log.warning("lease_lost", run_id=active.run.run_id, thread_id=active.thread_id)
         except Exception as error:  # noqa: BLE001 - the run resumes at the next start
             await log_failure("run_lost", error, run_id=active.run.run_id, thread_id=active.thread_id)
         finally:
@@ -323,7 +325,7 @@ class RunManager:
             self._faults.reach(RunStep.RUN_STARTED)
             await self._remember_base_checkpoint(active)
             return await self._executor.execute_run(active.run, active.channel, active.control)
-        except GraphDrained:
+        except (GraphDrained, LeaseLost):
             raise
         except Exception as error:  # noqa: BLE001 - any failure ends the run
             await log_failure("run_failed", error, run_id=active.run.run_id, thread_id=active.thread_id)

@@ -23,6 +23,7 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointTup
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import AsyncConnection, AsyncCursor
+from psycopg.errors import DivisionByZero
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row, tuple_row
 
@@ -36,6 +37,7 @@ from agent.runtime.run_saver import (
     clean_filter,
     compressing_serde,
 )
+from agent.runtime.store.leases import LeaseLost
 from agent.shared.postgres_url import connect_arguments, libpq_url
 
 CONNECTIONS: Final = 8
@@ -164,6 +166,15 @@ _COPY: Final = (
     "SELECT %s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
     "FROM checkpoint_writes WHERE thread_id = %s",
 )
+
+
+_CHECK_LEASE = (
+    "SELECT 1 / (1 - count(*)) FROM (SELECT owner, fence FROM runs WHERE run_id = %s FOR SHARE) AS held "
+    "WHERE owner <> %s OR fence <> %s"
+)
+"""Fails, and so undoes the transaction without a round trip of its own, if another process executes the run.
+Until the commit, none takes it over.
+"""
 
 
 class ConnectionPool:
@@ -299,14 +310,16 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         thread = str(place["thread_id"]), place["checkpoint_ns"]
         body = orjson.dumps({**checkpoint, "channel_values": plain}).decode()
         row = (*thread, checkpoint["id"], place.get("checkpoint_id"), body, facts)
-        await self._write((_PUT_WITH_BLOBS, (*thread, *_columns(blobs), *row)) if blobs else (_PUT, row))
+        put = (_PUT_WITH_BLOBS, (*thread, *_columns(blobs), *row)) if blobs else (_PUT, row)
+        await self._write(put, run_id=str(place.get("run_id", "")))
 
-    async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None:
+    async def _store_writes(self, rows: Sequence[WriteRow], run_id: str, *, can_replace: bool) -> None:
         if can_replace:
             # A statement may replace a row only once.
             rows = [*{row[:6]: row for row in rows}.values()]
         if rows:
-            await self._write(*_insert_writes(rows, _REPLACE_WRITES if can_replace else _ADD_WRITES))
+            put = _REPLACE_WRITES if can_replace else _ADD_WRITES
+            await self._write(*_insert_writes(rows, put), run_id=run_id)
 
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
         return bool(await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id)))
@@ -324,7 +337,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         ]
         if base is not None and writes is not None:
             statements += (_DELETE_WRITES, (thread_id, base)), *_insert_writes(writes, _ADD_WRITES)
-        await self._write(*statements)
+        await self._write(*statements, run_id=run_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         await self._write(*((statement, (target_thread_id, source_thread_id)) for statement in _COPY))
@@ -339,16 +352,26 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         deletions = ((query, older) for query in _DELETE_OLDER)
         await self._write(*deletions, (_DELETE_UNUSED_BLOBS, (thread_id, thread_id)))
 
-    async def _write(self, *statements: Statement) -> None:
-        """Execute the statements in one transaction; all writes go through here."""
-        await _finish(self._execute(*statements))
+    async def _write(self, *statements: Statement, run_id: str = "") -> None:
+        """Execute the statements in one transaction; all writes go through here.
+
+        Raises `LeaseLost` if they belong to a run that another process has taken over.
+        """
+        if (lease := self._leases.get(run_id)) is None:
+            await _finish(self._execute(*statements))
+            return
+        check = (_CHECK_LEASE, (lease.run_id, lease.owner, lease.fence))
+        try:
+            await _finish(self._execute(check, *statements))
+        except DivisionByZero as error:
+            raise LeaseLost(run_id) from error
 
     async def _execute(self, *statements: Statement) -> None:
         async with self._pool.connection() as connection:
             if len(statements) == 1:
                 await connection.execute(*statements[0])
                 return
-            async with connection.transaction():
+            async with connection.pipeline(), connection.transaction():
                 for statement, values in statements:
                     await connection.execute(statement, values)
 

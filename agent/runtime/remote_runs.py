@@ -17,15 +17,15 @@ LOOK_EVERY: Final = 0.1
 class RemoteRuns:
     """The runs of other processes, as this one sees them in the database."""
 
-    def __init__(self, database: RuntimeDatabase, owner: str, sleep: Sleep) -> None:
-        """`owner` is the name of this process."""
+    def __init__(self, database: RuntimeDatabase, sleep: Sleep, *, is_shared: bool) -> None:
+        """`is_shared` is true if other processes can execute runs of this database."""
         self._database = database
-        self._owner = owner
         self._sleep = sleep
+        self._is_shared = is_shared
 
     def is_elsewhere(self, run: Run) -> bool:
-        """Return whether another process executes the run."""
-        return run.status in INFLIGHT and run.owner != self._owner
+        """Return whether a run that is not active here is executed, or will be after a takeover."""
+        return self._is_shared and run.status in INFLIGHT
 
     async def stop_run(self, run_id: str, action: CancelAction) -> None:
         """Ask the process that executes the run to cancel it. It looks for such requests every second."""

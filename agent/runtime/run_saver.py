@@ -159,7 +159,8 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
             ]
             # Writes of an interrupt or an error can be repeated with other values.
             can_replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-            await self._store_writes(rows, can_replace=can_replace)
+            run_id = str(place.get("run_id", ""))
+            await self._store_writes(rows, run_id, can_replace=can_replace)
             self._faults.reach(RunStep.WRITES_STORED)
 
     async def add_writes(self, rows: Sequence[WriteRow]) -> None:
@@ -291,7 +292,7 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
     ) -> None: ...
 
     @abstractmethod
-    async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None: ...
+    async def _store_writes(self, rows: Sequence[WriteRow], run_id: str, *, can_replace: bool) -> None: ...
 
     @abstractmethod
     async def _delete_older(

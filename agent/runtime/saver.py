@@ -178,7 +178,7 @@ class RuntimeSaver(RunSaver, SqliteSaver):
         )
         await self._execute((_INSERT_CHECKPOINT, row))
 
-    async def _store_writes(self, rows: Sequence[WriteRow], *, can_replace: bool) -> None:
+    async def _store_writes(self, rows: Sequence[WriteRow], run_id: str, *, can_replace: bool) -> None:
         statement = f"INSERT OR {'REPLACE' if can_replace else 'IGNORE'} {_INSERT_WRITES}"
         await self._execute(*((statement, row) for row in rows))
 

@@ -11,6 +11,7 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from agent.runtime.faults import RunStep
+from tests.conftest import DATABASES
 from tests.runtime.processes import runtime
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
@@ -49,14 +50,26 @@ def calls(home: Path) -> int:
     return len((home / "calls.txt").read_text().splitlines())
 
 
+@pytest.fixture(params=DATABASES)
+def options(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, ...]:
+    """Arguments of a process on each kind of database."""
+    if request.param == "sqlite":
+        return ()
+    config = tmp_path / "config.yaml"
+    config.write_text(f"database: {{url: '{request.getfixturevalue('postgres_url')}'}}\n")
+    return ("--config", str(config))
+
+
 @pytest.mark.parametrize("step", list(RunStep))
-async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(tmp_path: Path, step: RunStep) -> None:
+async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(
+    tmp_path: Path, step: RunStep, options: tuple[str, ...]
+) -> None:
     home = tmp_path / "home"
     count = {RunStep.MID_STREAM: ":5"}.get(step, "")
-    async with runtime(home, fault=f"{step}{count}") as first:
+    async with runtime(home, fault=f"{step}{count}", arguments=options) as first:
         await begin(first.client)
         assert await first.died() == -9
-    async with runtime(home) as second:
+    async with runtime(home, arguments=options) as second:
         run = await second.client.runs.create(THREAD, "counted", **OPTIONS)
         events = await whole(second.client, run["run_id"])
         assert len(await second.client.runs.list(THREAD)) == 1
