@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,9 +90,9 @@ class RunManager:
         self._active_runs: dict[str, ActiveRun] = {}
         self._creating: set[str] = set()
         """Runs that are being stored, and are not tracked yet."""
-        self._retries = WriteRetries(sleep)
+        self._retries = retries = WriteRetries(sleep)
         self._outcomes = OutcomeWriter(
-            database, saver, executor, webhooks, self._retries, faults=faults, clock=clock
+            database, saver, executor, webhooks, retries, faults=faults, clock=clock
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -183,6 +184,20 @@ class RunManager:
             raise NotFound(f"Run {run_id} is not running: {run.status}")
         await self.remote.stop_run(run_id, action)
 
+    async def cancel_and_wait(self, run: Run, action: CancelAction) -> None:
+        """Cancel a run, if it has not ended, and return once it has."""
+        active = self._active_runs.get(run.run_id)
+        with suppress(NotFound):
+            await self.cancel_run(run.thread_id, run.run_id, action)
+        await self.wait_ended(run, active)
+
+    async def wait_ended(self, run: Run, active: ActiveRun | None) -> None:
+        """Wait for the end of a run, which is `active` if this process executes it."""
+        if active is not None:
+            await active.done
+        elif self.remote.is_elsewhere(run):
+            await self.remote.wait_outcome(run)
+
     def cancel_now(self, run_id: str) -> None:
         """Interrupt a run, unless it has finished."""
         self._cancel_active(self._active_runs.get(run_id), CancelAction.INTERRUPT)
@@ -209,9 +224,7 @@ class RunManager:
         log.info("run_cancelled", run_id=active.run.run_id, thread_id=active.thread_id, action=str(action))
 
     def _end_unresponsive(self, active: ActiveRun) -> None:
-        """Close the run of a cancelled graph that does not stop. Its lane stays reserved until the graph
-        stops.
-        """
+        """Close the run of a cancelled graph that does not stop; its lane stays reserved until it does."""
         if not active.finishing and not active.done.done():
             outcome = AttemptOutcome(RunStatus.INTERRUPTED, is_waiting=True)
             self._start_ending(active, self._end_run(active, outcome))

@@ -165,7 +165,7 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
 
     async def add_writes(self, rows: Sequence[WriteRow]) -> None:
         """Store writes as they are in another database, unless they exist."""
-        await self._store_writes(rows, can_replace=False)
+        await self._store_writes(rows, "", can_replace=False)
 
     async def read_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         """Return the rows of a query in the language of this saver's database."""

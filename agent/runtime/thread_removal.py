@@ -5,8 +5,9 @@ from __future__ import annotations
 import structlog
 
 from agent.errors import Conflict, NotFound
+from agent.runtime.domain import CancelAction
 from agent.runtime.http.base import OpenRuntime
-from agent.runtime.store import expiries, threads
+from agent.runtime.store import expiries, runs, threads
 from agent.runtime.store.retries import Sleep
 from agent.shared.run_identity import STEERING
 
@@ -20,9 +21,8 @@ PAGE = 100
 async def remove_thread(runtime: OpenRuntime, thread_id: str) -> None:
     """Cancel a thread's runs, then delete the thread and all its data. Raises `NotFound`."""
     await runtime.database.read(threads.get_thread, thread_id)
-    for active in reversed(runtime.manager.list_active(thread_id)):
-        runtime.manager.cancel_now(active.run.run_id)
-        await active.done
+    for run in reversed(await runtime.database.read(runs.list_unfinished, thread_id)):
+        await runtime.manager.cancel_and_wait(run, CancelAction.INTERRUPT)
     # The thread is deleted last, so that an interrupted deletion can be repeated.
     await runtime.saver.adelete_thread(thread_id)
     inbox = (STEERING, thread_id)
@@ -51,7 +51,7 @@ async def sweep_threads(runtime: OpenRuntime, sleep: Sleep) -> None:
 
 async def _expire_thread(runtime: OpenRuntime, thread_id: str, strategy: str, minutes: float) -> None:
     """Remove a thread that has expired. Raises `Conflict` if it is busy."""
-    if runtime.manager.list_active(thread_id):
+    if await runtime.database.read(threads.list_inflight, thread_id):
         raise Conflict(f"Thread {thread_id} is busy")
     try:
         if strategy == "delete":

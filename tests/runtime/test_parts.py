@@ -43,6 +43,7 @@ from agent.runtime.settings import LogSettings
 from agent.runtime.store import assistants, runs, threads
 from agent.runtime.store.database import LOCK_EVERY, LOCK_TRIES, RuntimeDatabase
 from agent.runtime.store.events import LogChunk
+from agent.runtime.store.leases import Lease
 from agent.runtime.store.runs import spec_from_bytes, spec_to_bytes
 from tests.harness.profile import examples
 
@@ -291,7 +292,7 @@ async def test_a_run_that_ended_can_not_start_again(tmp_path: Path) -> None:
     database = await open_database(tmp_path / "a.db")
     try:
         new = NewRun("r", "t", RunSpec("g", "a"), MultitaskStrategy.ENQUEUE, if_not_exists="create")
-        run = (await database.write(runs.add_run, new, now=1.0, start=True, chunk=None)).run
+        run = (await database.write(runs.add_run, new, owner="here", now=1.0, start=True, chunk=None)).run
         await database.write(runs.finish_run, run, AttemptOutcome(RunStatus.SUCCESS), now=1.0, chunk=None)
         assert not await database.write(runs.start_run, run, now=1.0, chunk=None)
         await database.write(threads.erase_thread, "t")
@@ -353,7 +354,7 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
         earlier = ["1-1", "1-2", "1-3"]
     attempt = 2 if second_attempt else 1
     bounds = LogSettings(tail_bytes=tail_bytes)
-    channel = RunChannel("r", resumable=True, log=log, settings=bounds, pause=lambda: 0.0)
+    channel = RunChannel(Lease("r", "here", 1), resumable=True, log=log, settings=bounds, pause=lambda: 0.0)
     channel.start_attempt(attempt)
     readers: list[tuple[EventId, asyncio.Task[bytes]]] = []
 
@@ -418,7 +419,11 @@ async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
 async def test_events_that_cannot_be_written_now_are_written_later() -> None:
     log = MemoryLog()
     channel = RunChannel(
-        "r", resumable=True, log=log, settings=LogSettings(pending_bytes=1), pause=lambda: 0.008
+        Lease("r", "here", 1),
+        resumable=True,
+        log=log,
+        settings=LogSettings(pending_bytes=1),
+        pause=lambda: 0.008,
     )
     channel.start_attempt(1)
     channel.emit_event("e", b"1")
@@ -439,7 +444,11 @@ async def test_events_that_cannot_be_written_now_are_written_later() -> None:
 async def test_events_that_cannot_be_stored_at_all_end_the_run_with_the_reason() -> None:
     log = MemoryLog()
     channel = RunChannel(
-        "r", resumable=True, log=log, settings=LogSettings(pending_bytes=1), pause=lambda: 0.008
+        Lease("r", "here", 1),
+        resumable=True,
+        log=log,
+        settings=LogSettings(pending_bytes=1),
+        pause=lambda: 0.008,
     )
     channel.start_attempt(1)
     channel.emit_event("e", b"1")

@@ -243,6 +243,15 @@ class RunsCancel(_Body):
     status: Literal["pending", "running", "all"] | None = None
 
 
+def _check_text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("must not contain a NUL character, which databases can't store")
+    return value
+
+
+PlainText = Annotated[str, AfterValidator(_check_text)]
+
+
 class AssistantCreate(_Body):
     """Assistant to create."""
 
@@ -252,8 +261,8 @@ class AssistantCreate(_Body):
     context: Json = Field(default_factory=dict)
     metadata: Json = Field(default_factory=dict)
     if_exists: Literal["raise", "do_nothing"] = "raise"
-    name: str | None = None
-    description: str | None = None
+    name: PlainText | None = None
+    description: PlainText | None = None
 
 
 class AssistantPatch(_Body):
@@ -263,8 +272,8 @@ class AssistantPatch(_Body):
     config: Config | None = None
     context: Json | None = None
     metadata: Json | None = None
-    name: str | None = None
-    description: str | None = None
+    name: PlainText | None = None
+    description: PlainText | None = None
 
 
 class AssistantSearch(_Body):
@@ -272,7 +281,7 @@ class AssistantSearch(_Body):
 
     metadata: Json | None = None
     graph_id: str | None = None
-    name: str | None = None
+    name: PlainText | None = None
     limit: int = Limit
     offset: int = Offset
     sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] = "created_at"

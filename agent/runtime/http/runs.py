@@ -181,16 +181,17 @@ async def cancel_runs(
     value: Json = {"thread_id": body.thread_id, "action": str(action), "metadata": {}}
     wanted = await runtime.access.authorize("threads", "update", value)
     matching = [
-        active
-        for active in runtime.manager.list_active(body.thread_id)
-        if (run_ids is None or active.run.run_id in run_ids)
-        and (body.status in (None, "all") or str(active.run.status) == body.status)
-        and await runtime.may_reach(active.thread_id, wanted)
+        run
+        for run in await runtime.database.read(runs.list_unfinished, body.thread_id)
+        if (run_ids is None or run.run_id in run_ids)
+        and (body.status in (None, "all") or str(run.status) == body.status)
+        and await runtime.may_reach(run.thread_id, wanted)
     ]
     if not matching:
         raise NotFound("None of these runs is pending or running")
-    for active in matching:
-        await runtime.manager.cancel_run(active.thread_id, active.run.run_id, action)
+    for run in matching:
+        with suppress(NotFound):  # it has ended meanwhile
+            await runtime.manager.cancel_run(run.thread_id, run.run_id, action)
     return Response(status_code=204)
 
 
@@ -200,7 +201,7 @@ async def list_runs(
     thread_id: ListedThread,
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
-    status: str | None = None,
+    status: Annotated[str, Query(pattern="^[a-z]+$")] | None = None,
     select: StringList = None,
 ) -> Response:
     """List the runs of a thread, newest first."""
@@ -222,21 +223,13 @@ async def cancel_run(
     Returns 202, or, if `wait` is true, 200 once the run has ended.
     """
     active = runtime.manager.find_active(run_id)
+    run = await runtime.database.read(runs.get_run, thread_id, run_id)
     await runtime.manager.cancel_run(thread_id, run_id, action)
     is_pending = active is not None and active.run.status is RunStatus.PENDING
     if not (wait or is_pending):
         return json_response(None, status=202)
-    await _wait_ended(runtime, thread_id, run_id, active)
+    await runtime.manager.wait_ended(run, active)
     return json_response({}) if wait else json_response(None, status=202)
-
-
-async def _wait_ended(runtime: OpenRuntime, thread_id: str, run_id: str, active: ActiveRun | None) -> None:
-    if active is not None:
-        await active.done
-        return
-    with suppress(NotFound):  # a rollback has deleted it
-        run = await runtime.database.read(runs.get_run, thread_id, run_id)
-        await runtime.manager.remote.wait_outcome(run)
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}/join")
@@ -375,9 +368,6 @@ async def delete_run(runtime: Runtime, thread_id: DeleteThread, run_id: RunId) -
     """Delete a run. A run that has not ended is canceled first."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
     if run.status in INFLIGHT:
-        active = runtime.manager.find_active(run.run_id)
-        with suppress(NotFound):  # it has ended meanwhile
-            await runtime.manager.cancel_run(thread_id, run.run_id, CancelAction.INTERRUPT)
-        await _wait_ended(runtime, thread_id, run.run_id, active)
+        await runtime.manager.cancel_and_wait(run, CancelAction.INTERRUPT)
     await runtime.database.write(runs.remove_run, run, now=runtime.clock())
     return Response(status_code=204)

@@ -28,7 +28,7 @@ from agent.runtime.migration.tables import TABLES
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
-from agent.runtime.store.engines import SqliteEngine, make_engine
+from agent.runtime.store.engines import HomeLock, make_engine
 from agent.runtime.store.items import ItemStore
 from agent.runtime.store.schema import MIGRATIONS, read_version
 from agent.shared.install_hints import install_command, own_extra
@@ -150,13 +150,13 @@ async def _copy(
 @contextmanager
 def _lock_file(file: Path) -> Iterator[None]:
     """Lock the data directory's runtime, as the runtime does. Raises CopyRefused."""
-    engine = SqliteEngine(file)
+    lock = HomeLock(file.with_suffix(".lock"))
     try:
-        if not engine.lock():
+        if not lock.take():
             raise CopyRefused(f"an agent runtime uses {file.parent}; stop it first")
         yield
     finally:
-        engine.unlock()
+        lock.release()
 
 
 def _has_tables(engine: Engine) -> bool:

@@ -248,6 +248,8 @@ class ThreadEvents:
         if run is None:
             return None
         active = self.manager.find_active(run.run_id)
+        if active is None and self.manager.remote.is_elsewhere(run):
+            return None  # it is read once it has ended
         return run, None if active is None else active.channel
 
     async def _wait_for(self, changed: asyncio.Event) -> bool:

@@ -347,6 +347,13 @@ def list_inflight_runs(connection: Connection, owner: str) -> Sequence[Run]:
     return [_to_run(row) for row in connection.execute(_SELECT_INFLIGHT, {"owner": owner})]
 
 
+def list_unfinished(connection: Connection, thread_id: str | None) -> Sequence[Run]:
+    """Return the pending and running runs of a thread or of all, whichever process executes them."""
+    is_unfinished = runs.c.status.in_([str(status) for status in INFLIGHT])
+    condition = is_unfinished if thread_id is None else is_unfinished & (runs.c.thread_id == thread_id)
+    return [_to_run(row) for row in connection.execute(select(runs).where(condition).order_by(runs.c.order))]
+
+
 _SPEC_DEFAULTS: Final = {item.name: item.default for item in fields(RunSpec) if item.name != "input"}
 
 

@@ -186,7 +186,7 @@ async def test_its_card_is_honest() -> None:
     assert card.display_name == "SmolLM2 135M (toy, invents answers)"
     assert not card.supports_tools
     assert card.note is not None
-    assert "very small" in card.note
+    assert "invents answers" in card.note
 
 
 @pytest.mark.parametrize(("cores", "used"), [(1, 1), (2, 1), (4, 2), (64, 4)])
