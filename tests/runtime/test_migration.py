@@ -114,7 +114,7 @@ def _read_rows(home: Path) -> dict[str, Any]:
             tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (table,) in tables:
                 if table not in NOT_COPIED:
-                    rows[table] = connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4").fetchall()
+                    rows[table] = sorted(connection.execute(f"SELECT * FROM {table}"), key=repr)
     serde = compressing_serde(ExactSerializer())
     rows["checkpoints"] = [
         (*row[:4], serde.loads_typed(row[4:6]), json.loads(row[6])) for row in rows["checkpoints"]
