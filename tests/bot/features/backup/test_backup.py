@@ -19,6 +19,7 @@ from bot.app.home import lock_home, prepare_home
 from bot.errors import BackupFailed, StartError
 from bot.features.backup import backup
 from bot.features.backup.archive import FORMAT, INSIDE, MANIFEST, ArchiveManifest
+from bot.features.backup.archive_commands import backup_command, restore_command
 from bot.features.backup.backup import back_up
 from bot.features.backup.restore import restore
 from bot.store import open_database
@@ -304,3 +305,39 @@ def test_the_recorded_end_of_the_audit_log_is_copied_before_the_log(
         content = tar.extractfile(members[0])
         assert content is not None
         assert content.read() == b"before"
+
+
+def test_on_postgres_the_archive_has_no_database(home: Path, tmp_path: Path) -> None:
+    """SQLite files that are left from before would be restored as if they were current."""
+    with pytest.raises(BackupFailed, match="no service has used"):
+        back_up(home, tmp_path / "a.tar.gz", SILENT, on_postgres=True)
+    (home / "service.lock").touch()
+    made = back_up(home, tmp_path / "a.tar.gz", SILENT, on_postgres=True)
+    assert made.manifest.databases == ()
+    assert [name for name in names(made.path) if name.endswith(".db")] == []
+    found = restore(made.path, tmp_path / "new", replace=False, tell=SILENT)
+    assert found.conversations is None
+    assert (tmp_path / "new/memory/person.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("database", "has_databases"),
+    [
+        ("", True),
+        ("database: {url: null}", True),
+        ("database: {url: postgresql://roe@127.0.0.1:9/roe}", False),
+        ("database: {url: $UNSET_ADDRESS}", False),
+    ],
+)
+def test_the_command_reads_where_the_data_is(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], database: str, has_databases: bool
+) -> None:
+    (home / "service.lock").touch()
+    config = tmp_path / "config.yaml"
+    config.write_text(f"config_version: 1\n{database}\nunknown_key: 1\n")
+    archive = tmp_path / "a.tar.gz"
+    assert backup_command(archive, home, config) == 0
+    assert ("home/bot.db" in names(archive)) is has_databases
+    assert ("pg_dump" in capsys.readouterr().out) is not has_databases
+    assert restore_command(archive, tmp_path / "new", replace=False) == 0
+    assert ("pg_restore" in capsys.readouterr().out) is not has_databases

@@ -12,7 +12,7 @@ from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.config import load_config
-from bot.features.privacy.deletion_job import PURGE_EVERY
+from bot.features.privacy.deletion_job import PURGE_EVERY, DeletionJob
 from bot.store import Database
 from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN
@@ -65,4 +65,17 @@ async def test_a_database_that_is_away_at_the_housekeeping_ends_nothing(tmp_path
             await clock.run_ready()
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
+    await db.close()
+
+
+async def test_sqlite_files_that_were_copied_to_postgres_are_named(tmp_path: Path) -> None:
+    await asyncio.to_thread(prepare_home, tmp_path)
+    path, url = tmp_path / "config.yaml", "database: {url: postgresql://roe@127.0.0.1:9/roe}"
+    db = await open_store(tmp_path)
+    for more, expected in (("", []), (url, [str(tmp_path / "bot.db")])):
+        await asyncio.to_thread(path.write_text, f"{CONFIG}{more}\n")
+        loaded = await asyncio.to_thread(load_config, path, {}, tmp_path)
+        options = StartOptions(tmp_path, loaded, path, {}, tmp_path, LiveToken(SERVICE_TOKEN))
+        copies = await BotService(options, db, ManualClock()).core.part(DeletionJob).list_copies()
+        assert [name for name, _ in copies] == expected
     await db.close()

@@ -125,6 +125,25 @@ def test_a_database_elsewhere_that_does_not_answer(tmp_path: Path) -> None:
     assert "check that it is running and that database.url is correct" in text or "install it" in text
 
 
+@pytest.mark.postgres
+def test_data_that_is_not_in_the_database_yet(tmp_path: Path, postgres_url: str) -> None:
+    made = config(tmp_path, f"database: {{url: '{postgres_url}'}}")
+    assert bad(network.database(made, tmp_path)) == []
+    for name, table, words in (("agent", "threads", "agent migrate"), ("bot", "turns", "migrate")):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection, connection:
+            connection.execute(f"CREATE TABLE {table} (id TEXT)")
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection, connection:
+            connection.execute(f"INSERT INTO {table} VALUES ('x')")
+        [text] = bad(network.database(made, tmp_path))
+        assert f"{name}.db in the data directory has {table}" in text
+        assert f"`roebot {words} --to postgres`" in text
+    elsewhere = config(
+        tmp_path, f"database: {{url: '{postgres_url}'}}\nruntime: {{url: 'http://127.0.0.1:9'}}"
+    )
+    (tmp_path / "bot.db").unlink()
+    assert bad(network.database(elsewhere, tmp_path)) == []
+
+
 def test_a_runtime_elsewhere(tmp_path: Path) -> None:
     [text] = bad(network.runtime(config(tmp_path, "runtime: {url: 'http://127.0.0.1:9'}")))
     assert "start it, or correct runtime.url" in text
