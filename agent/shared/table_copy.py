@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -104,6 +104,48 @@ def open_copy_engine(place: Path | str) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+@contextmanager
+def open_source(
+    place: Path | str, read_version: Callable[[Connection], str], newest: str, upgrade: Callable[[Path], None]
+) -> Iterator[Engine | None]:
+    """Open a source for reading; None if it has no tables, because nothing has used it.
+
+    Of a SQLite file of an earlier version, a copy is upgraded and read. Raises CopyRefused for a PostgreSQL
+    database of another version.
+    """
+    if isinstance(place, Path) and not place.exists():
+        yield None
+        return
+    engine = open_copy_engine(place)
+    with engine.connect() as connection:
+        version = read_version(connection)
+    if version in ("", newest):
+        yield engine if version else None
+        return
+    if isinstance(place, str):
+        raise CopyRefused(
+            f"the source has version {version} of the tables, this program has {newest}; "
+            "start this version of the service once"
+        )
+    copy = place.with_name(f"{place.name}.tmp")
+    try:
+        _remove_database(copy)
+        with (
+            closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+        upgrade(copy)
+        yield open_copy_engine(copy)
+    finally:
+        _remove_database(copy)
+
+
+def _remove_database(file: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(f"{file.name}{suffix}").unlink(missing_ok=True)
 
 
 def describe_url(url: str) -> str:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from platform import node
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.config.reader import find_config
@@ -25,6 +24,7 @@ from agent.shared.table_copy import (
     describe_url,
     ignore_step,
     open_copy_engine,
+    open_source,
 )
 from bot.app.features import create_missing_tables, load_features
 from bot.app.home import lock_home, prepare_home
@@ -91,29 +91,35 @@ def migrate_store(
     Raises CopyRefused, and StartError if a service uses the database.
     """
     file = home / "bot.db"
-    source, target = (open_copy_engine(one) for one in ((file, url) if to == "postgres" else (url, file)))
-    if to == "postgres" and not file.exists():
-        tell(f"bot: nothing to copy, because {file} does not exist")
-        return False
-    if not _has_tables(source):
-        tell("bot: nothing to copy, because the source has no tables of the bot")
-        return False
-    own = load_features().tables
-    tables = [*(table for table in metadata.sorted_tables if table is not leases), *own]
-    origin = f"{node()}:{home}" if to == "postgres" else describe_url(url)
-    copy = TableCopy(source, target, tables, part="bot", origin=origin, tell=tell, reach=reach)
-    if copy.check() is CopyState.FINISHED:
-        tell("bot: copied before; nothing was changed")
-        return False
-    with target.begin() as connection:
-        create_schema(connection)
-        create_missing_tables(own, connection)
-    started = time.monotonic()
-    rows = run_loop(_copy_leased(copy, home, url))
+    source, target = (file, url) if to == "postgres" else (url, file)
+    with open_source(source, current, HEAD, _create_schema) as engine:
+        if engine is None:
+            tell("bot: nothing to copy, because no service has used the source")
+            return False
+        tables = [
+            *(table for table in metadata.sorted_tables if table is not leases),
+            *load_features().tables,
+        ]
+        origin = f"{node()}:{home}" if to == "postgres" else describe_url(url)
+        opened = open_copy_engine(target)
+        copy = TableCopy(engine, opened, tables, part="bot", origin=origin, tell=tell, reach=reach)
+        if copy.check() is CopyState.FINISHED:
+            tell("bot: copied before; nothing was changed")
+            return False
+        _create_schema(target)
+        started = time.monotonic()
+        rows = run_loop(_copy_leased(copy, home, url))
     tell(f"bot: {rows} rows in {time.monotonic() - started:.0f} s; the numbers of both databases are equal")
     if copy.replaced:
         tell(f"bot: NUL characters replaced by U+FFFD, which PostgreSQL can't store: {copy.replaced}")
     return True
+
+
+def _create_schema(place: Path | str) -> None:
+    """Create or upgrade the tables. Raises StoreError if the database is newer."""
+    with open_copy_engine(place).begin() as connection:
+        create_schema(connection)
+        create_missing_tables(load_features().tables, connection)
 
 
 async def _copy_leased(copy: TableCopy, home: Path, url: str) -> int:
@@ -139,17 +145,6 @@ def _copy_rows(copy: TableCopy) -> int:
     copy.begin()
     copy.copy_rows()
     return copy.finish(time.time())
-
-
-def _has_tables(engine: Engine) -> bool:
-    """Return whether the bot has used a database. Raises CopyRefused if its schema is another."""
-    with engine.connect() as connection:
-        found = current(connection)
-    if found not in ("", HEAD):
-        raise CopyRefused(
-            f"the source has schema {found}, this version {HEAD}; start this version on the source once"
-        )
-    return bool(found)
 
 
 def _copy_agent_data(home: Path, file: Path | None, to: str) -> int:

@@ -241,16 +241,31 @@ async def test_a_finished_copy_and_one_of_another_source_are_not_touched(
     assert await _migrate(tmp_path / "empty", runtime_postgres, "postgres") == NOTHING_TO_COPY
 
 
-async def test_a_source_that_is_used_or_of_another_version_is_refused(
+async def test_a_source_that_is_used_or_of_a_newer_version_is_refused(
     home: Path, runtime_postgres: str
 ) -> None:
     async with serve(home):
         with pytest.raises(CopyRefused, match="an agent runtime uses"):
             await _migrate(home, runtime_postgres, "postgres")
     with closing(sqlite3.connect(home / "agent.db")) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(CopyRefused, match="the source has version 1 of the tables"):
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(HomeInUse, match="version 99; this program supports up to"):
         await _migrate(home, runtime_postgres, "postgres")
+
+
+async def test_an_older_source_is_upgraded_in_a_copy(
+    home: Path, tmp_path: Path, runtime_postgres: str
+) -> None:
+    rows = _read_rows(home)
+    with closing(sqlite3.connect(home / "agent.db")) as connection:
+        connection.execute("DROP TABLE webhook_deliveries")
+        connection.execute("PRAGMA user_version = 4")
+    assert await _migrate(home, runtime_postgres, "postgres") == 0
+    assert await _migrate(tmp_path / "back", runtime_postgres, "sqlite") == 0
+    assert _read_rows(tmp_path / "back") == rows
+    with closing(sqlite3.connect(home / "agent.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+    assert [path.name for path in home.iterdir() if ".tmp" in path.name] == []
 
 
 async def test_rows_that_are_lost_on_the_way_are_an_error(home: Path, runtime_postgres: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from platform import node
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.config.database import read_database_url
@@ -41,6 +41,7 @@ from agent.shared.table_copy import (
     describe_url,
     ignore_step,
     open_copy_engine,
+    open_source,
 )
 
 PREFIX = "roebot agent migrate: "
@@ -90,12 +91,12 @@ def migrate(
     file = settings.database
     make_private_folder(home)
     source, target = (file, url) if to == "postgres" else (url, file)
-    with _lock_file(file):
-        if isinstance(source, Path) and not source.exists():
-            tell(f"agent: nothing to copy, because {source} does not exist")
+    with _lock_file(file), open_source(source, _read_version, str(len(MIGRATIONS)), _create_tables) as engine:
+        if engine is None:
+            tell("agent: nothing to copy, because no agent runtime has used the source")
             return NOTHING_TO_COPY
         copy = TableCopy(
-            open_copy_engine(source),
+            engine,
             open_copy_engine(target),
             TABLES,
             part="agent",
@@ -103,9 +104,6 @@ def migrate(
             tell=tell,
             reach=reach,
         )
-        if not _has_tables(open_copy_engine(source)):
-            tell("agent: nothing to copy, because the source has no tables of the agent runtime")
-            return NOTHING_TO_COPY
         state = copy.check()
         if state is CopyState.FINISHED:
             tell("agent: copied before; nothing was changed")
@@ -159,16 +157,8 @@ def _lock_file(file: Path) -> Iterator[None]:
         lock.release()
 
 
-def _has_tables(engine: Engine) -> bool:
-    """Return whether the runtime has used a database. Raises CopyRefused if its version is another."""
-    with engine.connect() as connection:
-        version = read_version(connection)
-    if version not in (0, len(MIGRATIONS)):
-        raise CopyRefused(
-            f"the source has version {version} of the tables, this program has {len(MIGRATIONS)}; "
-            "start the agent on the source once with this version"
-        )
-    return bool(version)
+def _read_version(connection: Connection) -> str:
+    return str(read_version(connection) or "")
 
 
 def _create_tables(target: Path | str) -> None:

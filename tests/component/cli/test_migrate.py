@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -16,14 +17,17 @@ import psycopg
 import pytest
 from sqlalchemy import Table, insert
 
+from agent.runtime.domain import Thread, ThreadStatus, new_id
+from agent.runtime.store import threads
+from agent.runtime.store.database import RuntimeDatabase
 from agent.shared.table_copy import CopyRefused, CopyStep, open_copy_engine
 from bot.app.home import lock_home, prepare_home
 from bot.cli.migrate import migrate_store
-from bot.errors import StartError
+from bot.errors import StartError, StoreError
 from bot.store import leases as lease_module
 from bot.store.schema import leases, metadata
 from tests.harness.postgres import pgbouncer
-from tests.harness.store_templates import copy_store, feature_tables
+from tests.harness.store_templates import copy_store, create_schema, feature_tables
 
 pytestmark = [pytest.mark.postgres, pytest.mark.may_block]
 ROWS = 3
@@ -116,13 +120,36 @@ def test_a_target_with_rows_is_refused_and_stays_as_it_is(tmp_path: Path, postgr
     assert _read_rows(other) == rows
 
 
-def test_a_source_of_an_older_version_is_refused(tmp_path: Path, postgres_url: str) -> None:
-    _fill(tmp_path / "home")
-    with closing(sqlite3.connect(tmp_path / "home" / "bot.db")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+def test_an_older_source_is_upgraded_in_a_copy(tmp_path: Path, postgres_url: str) -> None:
+    home = tmp_path / "home"
+    _fill(home)
+    rows = _read_rows(home)
+    with closing(sqlite3.connect(home / "bot.db")) as connection:
+        connection.execute("DROP INDEX turns_failed")
+        connection.execute("UPDATE alembic_version SET version_num = '0034'")
         connection.commit()
-    with pytest.raises(CopyRefused, match="the source has schema 0001"):
-        migrate_store(tmp_path / "home", postgres_url, "postgres", _silent)
+    assert migrate_store(home, postgres_url, "postgres", _silent)
+    with closing(sqlite3.connect(home / "bot.db")) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0034",)
+    assert [path.name for path in home.iterdir() if ".tmp" in path.name] == []
+    (tmp_path / "back").mkdir()
+    assert migrate_store(tmp_path / "back", postgres_url, "sqlite", _silent)
+    assert _read_rows(tmp_path / "back") == rows
+
+
+def test_a_newer_source_and_an_older_postgres_are_refused(tmp_path: Path, postgres_url: str) -> None:
+    home = tmp_path / "home"
+    _fill(home)
+    with closing(sqlite3.connect(home / "bot.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    with pytest.raises(StoreError, match="newer version"):
+        migrate_store(home, postgres_url, "postgres", _silent)
+    create_schema(postgres_url)
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    with pytest.raises(CopyRefused, match="the source has version 0001 of the tables"):
+        migrate_store(tmp_path / "back", postgres_url, "sqlite", _silent)
 
 
 def test_a_value_that_postgres_refuses_is_named(tmp_path: Path, postgres_url: str) -> None:
@@ -174,9 +201,18 @@ def _write_config(home: Path, url: str) -> None:
     (home.parent / "config.yaml").write_text(f"config_version: 1\ndatabase:\n  url: {url}\n")
 
 
+async def _add_thread(home: Path) -> None:
+    database = RuntimeDatabase(home / "agent.db")
+    await database.open()
+    thread = Thread(new_id(), ThreadStatus.IDLE, {}, 1.0, 1.0, 1.0, {}, None)
+    await database.write(threads.create_thread, thread, if_exists="raise")
+    await database.close()
+
+
 def test_the_command_copies_both_halves_once(tmp_path: Path, postgres_url: str) -> None:
     home = tmp_path / "home"
     _fill(home)
+    asyncio.run(_add_thread(home))
     _write_config(home, postgres_url)
     refused = _run_roebot(home, "run", "--port", "0")
     assert refused.returncode == 1
@@ -185,7 +221,7 @@ def test_the_command_copies_both_halves_once(tmp_path: Path, postgres_url: str) 
     copied = _run_roebot(home, "migrate", "--to", "postgres")
     assert (copied.returncode, copied.stderr) == (0, "")
     assert f"· turns: {ROWS}\n" in copied.stdout
-    assert "agent: nothing to copy" in copied.stdout
+    assert "· threads: 1\n" in copied.stdout
     assert "Next, start the service" in copied.stdout
     again = _run_roebot(home, "migrate", "--to", "postgres")
     assert again.returncode == 1
