@@ -19,10 +19,12 @@ import pytest
 from agent.errors import HomeInUse
 from agent.runtime.app import open_runtime
 from agent.runtime.exact_integers import ExactSerializer
+from agent.runtime.migration.checkpoints import make_versions_unique, strip_versions
 from agent.runtime.migration.command import NOTHING_TO_COPY, migrate
 from agent.runtime.run_saver import compressing_serde
 from agent.runtime.settings import RuntimeSettings
 from agent.shared.table_copy import CopyRefused, CopyStep
+from tests.harness.postgres import pgbouncer
 from tests.runtime.serving import SOURCES, Served, serve
 from tests.runtime.test_delta import ask, texts
 
@@ -191,6 +193,40 @@ async def _continue_older(served: Served, thread: str, graph: str) -> None:
     assert texts(values) == ["q0", "q1", "on"]
     values = await served.client.runs.wait(thread, graph, input=ask("more"))
     assert texts(values) == ["q0", "q1", "on", "more"]
+
+
+def test_what_a_node_has_seen_stays_seen(home: Path) -> None:
+    """A version is newer than the one that a node has seen exactly if it was before."""
+
+    def compare(checkpoint: Any) -> list[bool]:
+        current = checkpoint["channel_versions"]
+        seen = checkpoint["versions_seen"]
+        return [current[name] > seen[node][name] for node in seen for name in seen[node] if name in current]
+
+    two, three = f"{2:032}", f"{3:032}"
+    example = {
+        "channel_values": {"value": 1},
+        "channel_versions": {"value": three, "empty": three},
+        "versions_seen": {"old": {"value": two, "empty": two}, "new": {"value": three, "gone": two}},
+    }
+    unique = set()
+    for checkpoint in (example, *(row[4] for row in _read_rows(home)["checkpoints"])):
+        changed = make_versions_unique(checkpoint)
+        assert compare(changed) == compare(checkpoint)
+        assert strip_versions(changed) == checkpoint
+        unique |= {*changed["channel_versions"].values()} - {*checkpoint["channel_versions"].values()}
+    assert len(unique) > 20
+
+
+async def test_the_agents_data_is_copied_through_pgbouncer(
+    home: Path, tmp_path: Path, postgres_server: str, postgres_url: str
+) -> None:
+    rows = _read_rows(home)
+    name = str(psycopg.conninfo.conninfo_to_dict(postgres_url)["dbname"])
+    with pgbouncer(postgres_server, name) as url:
+        assert await _migrate(home, url, "postgres") == 0
+        assert await _migrate(tmp_path / "back", url, "sqlite") == 0
+    assert _read_rows(tmp_path / "back") == rows
 
 
 async def test_a_question_that_waits_is_answered_on_the_copy(tmp_path: Path, runtime_postgres: str) -> None:
