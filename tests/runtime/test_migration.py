@@ -30,7 +30,7 @@ from tests.runtime.test_delta import ask, texts
 
 pytestmark = pytest.mark.postgres
 FILES = ("agent.db", "checkpoints.db")
-NOT_COPIED = ("database_copies", "probes", "sqlite_sequence", "store_migrations")
+NOT_COPIED = ("agent_processes", "database_copies", "probes", "sqlite_sequence", "store_migrations")
 States = Mapping[str, Any]
 
 

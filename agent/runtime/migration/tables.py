@@ -9,7 +9,7 @@ from sqlalchemy import JSON, Column, DateTime, Dialect, Float, MetaData, Table, 
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from agent.runtime.store.schema import JsonText, metadata, probes
+from agent.runtime.store.schema import JsonText, metadata, probes, processes
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -61,4 +61,6 @@ def _as_stored(table: Table) -> Table:
     return Table(table.name, MetaData(), *columns)
 
 
-TABLES = (*(_as_stored(table) for table in metadata.sorted_tables if table is not probes), items)
+OWN = (probes, processes)
+"""Tables that concern one database."""
+TABLES = (*(_as_stored(table) for table in metadata.sorted_tables if table not in OWN), items)
