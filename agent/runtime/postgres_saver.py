@@ -37,7 +37,7 @@ from agent.runtime.run_saver import (
     clean_filter,
     compressing_serde,
 )
-from agent.runtime.store.leases import LeaseLost
+from agent.runtime.store.leases import Lease, LeaseLost
 from agent.shared.postgres_url import connect_arguments, libpq_url
 
 CONNECTIONS: Final = 8
@@ -70,30 +70,41 @@ _SELECT: Final = """
 """langgraph's query, except that values are looked up one by one: PostgreSQL would read all those of the
 thread. Casts of text to bytes take backslashes for escapes.
 """
-_PUT: Final = """
+_FREE: Final = "WITH fence AS MATERIALIZED (SELECT 1)"
+_HELD: Final = (
+    "WITH fence AS MATERIALIZED ("
+    "SELECT 1 / (1 - count(*)) FROM (SELECT owner, fence FROM runs WHERE run_id = %s FOR SHARE) AS run "
+    "WHERE owner <> %s OR fence <> %s)"
+)
+"""Fails if another process executes the run, with an error that undoes the statement. Until the commit, no
+process takes the run over.
+"""
+_CHECK: Final = f"{_HELD} SELECT 1 FROM fence"
+_INSERT: Final = """
     INSERT INTO checkpoints
         (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-    VALUES (%s, %s, %s, %s, %s::jsonb, %s::jsonb)
+    SELECT %s, %s, %s, %s, %s::jsonb, %s::jsonb FROM fence
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET
         parent_checkpoint_id = EXCLUDED.parent_checkpoint_id,
         checkpoint = EXCLUDED.checkpoint,
         metadata = EXCLUDED.metadata
 """
+_PUT: Final = f"{_FREE} {_INSERT}"
 _PUT_WITH_BLOBS: Final = f"""
-    WITH blobs AS (
+    {_FREE}, blobs AS (
         INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
         SELECT %s, %s, one.*
         FROM unnest(%s::text[], %s::text[], %s::text[], %s::bytea[]) AS one
         ON CONFLICT DO NOTHING
-    ) {_PUT}
+    ) {_INSERT}
 """  # noqa: S608
-_INSERT_WRITES: Final = """
-    INSERT INTO checkpoint_writes
+_INSERT_WRITES: Final = f"""
+    {_FREE} INSERT INTO checkpoint_writes
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
     SELECT %s, %s, %s, %s, %s, one.*
-    FROM unnest(%s::int[], %s::text[], %s::text[], %s::bytea[]) AS one
+    FROM unnest(%s::int[], %s::text[], %s::text[], %s::bytea[]) AS one, fence
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
-"""
+"""  # noqa: S608
 _ADD_WRITES: Final = f"{_INSERT_WRITES} DO NOTHING"
 _REPLACE_WRITES: Final = f"""{_INSERT_WRITES} DO UPDATE SET
     task_path = EXCLUDED.task_path, channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob
@@ -166,15 +177,6 @@ _COPY: Final = (
     "SELECT %s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
     "FROM checkpoint_writes WHERE thread_id = %s",
 )
-
-
-_CHECK_LEASE = (
-    "SELECT 1 / (1 - count(*)) FROM (SELECT owner, fence FROM runs WHERE run_id = %s FOR SHARE) AS held "
-    "WHERE owner <> %s OR fence <> %s"
-)
-"""Fails, and so undoes the transaction without a round trip of its own, if another process executes the run.
-Until the commit, none takes it over.
-"""
 
 
 class ConnectionPool:
@@ -357,12 +359,10 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
 
         Raises `LeaseLost` if they belong to a run that another process has taken over.
         """
-        if (lease := self._leases.get(run_id)) is None:
-            await _finish(self._execute(*statements))
-            return
-        check = (_CHECK_LEASE, (lease.run_id, lease.owner, lease.fence))
+        if (lease := self._leases.get(run_id)) is not None:
+            statements = (*_hold(lease, statements),)
         try:
-            await _finish(self._execute(check, *statements))
+            await _finish(self._execute(*statements))
         except DivisionByZero as error:
             raise LeaseLost(run_id) from error
 
@@ -371,7 +371,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
             if len(statements) == 1:
                 await connection.execute(*statements[0])
                 return
-            async with connection.pipeline(), connection.transaction():
+            async with connection.transaction():
                 for statement, values in statements:
                     await connection.execute(statement, values)
 
@@ -426,6 +426,15 @@ def _is_plain(value: Any) -> bool:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _hold(lease: Lease, statements: Sequence[Statement]) -> Sequence[Statement]:
+    """Return the statements for a transaction that fails unless the process holds the lease."""
+    held = (lease.run_id, lease.owner, lease.fence)
+    query, values = statements[0]
+    if _FREE in query:
+        return [(query.replace(_FREE, _HELD, 1), (*held, *values)), *statements[1:]]
+    return [(_CHECK, held), *statements]
 
 
 def _insert_writes(rows: Sequence[WriteRow], query: str) -> Iterator[Statement]:
