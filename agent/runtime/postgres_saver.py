@@ -79,7 +79,7 @@ _HELD: Final = (
 """Fails if another process executes the run, with an error that undoes the statement. Until the commit, no
 process takes the run over.
 """
-_CHECK: Final = f"{_HELD} SELECT 1 FROM fence"
+_CHECK: Final = f"{_HELD} SELECT 1 FROM fence"  # noqa: S608 - constants
 _INSERT: Final = """
     INSERT INTO checkpoints
         (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
