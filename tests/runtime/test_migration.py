@@ -289,6 +289,17 @@ async def test_a_source_that_is_used_or_of_a_newer_version_is_refused(
         await _migrate(home, runtime_postgres, "postgres")
 
 
+async def test_a_postgres_database_that_an_agent_uses_is_refused(
+    home: Path, tmp_path: Path, runtime_postgres: str
+) -> None:
+    other = tmp_path / "other"
+    async with serve(other, settings={"database_url": runtime_postgres}):
+        for folder, to in ((home, "postgres"), (tmp_path / "back", "sqlite")):
+            with pytest.raises(CopyRefused, match=f"an agent runtime uses the database .*{other}"):
+                await _migrate(folder, runtime_postgres, to)
+    assert await _migrate(tmp_path / "back", runtime_postgres, "sqlite") == 0
+
+
 async def test_an_older_source_is_upgraded_in_a_copy(
     home: Path, tmp_path: Path, runtime_postgres: str
 ) -> None:

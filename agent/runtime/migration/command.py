@@ -16,7 +16,7 @@ from pathlib import Path
 from platform import node
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent.config.database import read_database_url
@@ -30,7 +30,8 @@ from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store.engines import HomeLock, make_engine
 from agent.runtime.store.items import ItemStore
-from agent.runtime.store.schema import MIGRATIONS, read_version
+from agent.runtime.store.leases import EXPIRES_AFTER, find_live_process
+from agent.runtime.store.schema import MIGRATIONS, processes, read_version
 from agent.shared.install_hints import install_command, own_extra
 from agent.shared.table_copy import (
     CopyProgress,
@@ -104,6 +105,7 @@ def migrate(
             tell=tell,
             reach=reach,
         )
+        _require_unused(url)
         state = copy.check()
         if state is CopyState.FINISHED:
             tell("agent: copied before; nothing was changed")
@@ -155,6 +157,18 @@ def _lock_file(file: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _require_unused(url: str) -> None:
+    """Raise CopyRefused if an agent runtime uses the PostgreSQL database."""
+    with open_copy_engine(url).connect() as connection:
+        if not inspect(connection).has_table(processes.name):
+            return
+        if (found := find_live_process(connection)) is not None:
+            raise CopyRefused(
+                f"an agent runtime uses the database ({found.partition(' #')[0]}); stop it first. "
+                f"One that was killed counts for {EXPIRES_AFTER:.0f} s"
+            )
 
 
 def _read_version(connection: Connection) -> str:

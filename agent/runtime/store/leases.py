@@ -45,6 +45,7 @@ _SELECT_OWNER: Final = (
     f"SELECT owner FROM runs WHERE thread_id = ? AND {_UNFINISHED} "  # noqa: S608
     'ORDER BY "order" LIMIT 1'
 )
+_SELECT_LIVE: Final = f"SELECT owner FROM agent_processes WHERE until >= {_NOW} LIMIT 1"  # noqa: S608
 SELECT_HOLDER: Final = "SELECT owner, fence FROM runs WHERE run_id = ?"
 
 
@@ -121,6 +122,12 @@ def renew_owner(connection: Connection, owner: str) -> Sequence[OwnedRun]:
         execute_sql(connection, _RENEW, (owner, EXPIRES_AFTER))
         _take_expired(connection, owner)
     return [OwnedRun(*row) for row in execute_sql(connection, _SELECT_OWNED, (owner,)).fetchall()]
+
+
+def find_live_process(connection: Connection) -> str | None:
+    """Return the name of a process that uses this PostgreSQL database, or None."""
+    row = execute_sql(connection, _SELECT_LIVE).fetchone()
+    return row and str(row[0])
 
 
 def release_owner(connection: Connection, owner: str) -> None:
