@@ -182,12 +182,13 @@ class TableCopy:
         with self._target.connect() as target:
             found = _read_copy(target, self._part)
             if found is None:
-                known = set(inspect(target).get_table_names())
+                known, is_file = set(inspect(target).get_table_names()), target.dialect.name == "sqlite"
                 for table in self._tables:
                     if table.name in known and _count(target, table):
+                        remedy = "move the file away" if is_file else "use an empty database"
                         raise CopyRefused(
-                            f"the target is not empty: its table {table.name} has rows. "
-                            "Move them away first; nothing is overwritten"
+                            f"the target is not empty: its table {table.name} has rows. Nothing is "
+                            f"overwritten; {remedy}"
                         )
                 return CopyState.NEW
         if found.origin != self._origin:

@@ -15,6 +15,7 @@ from platform import node
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from agent.config.database import read_database_url
 from agent.config.reader import find_config
 from agent.shared.table_copy import (
     CopyRefused,
@@ -29,7 +30,7 @@ from agent.shared.table_copy import (
 from bot.app.features import create_missing_tables, load_features
 from bot.app.home import lock_home, prepare_home
 from bot.app.service import describe_place
-from bot.cli.common import configuration, home_folder, run_loop
+from bot.cli.common import home_folder, run_loop
 from bot.clock import SystemClock
 from bot.errors import StartError
 from bot.store import open_database
@@ -45,15 +46,14 @@ NOTHING_TO_COPY = 3
 def migrate_command(home: Path | None, file: Path | None, to: str) -> int:
     """Copy the bot's and the agent's data, and return the exit code. Raises ConfigErrors and StartError."""
     folder = home_folder(home)
-    url = configuration(file, folder).config.database.url
-    written = url.get_secret_value() if url else ""
-    if not written.startswith("postgresql"):
+    url = read_database_url(file, os.environ, Path.cwd(), folder)
+    if url is None:
         raise StartError("set database.url in the configuration file to a PostgreSQL database first")
     prepare_home(folder)
     os.umask(0o077)
     with lock_home(folder):
         try:
-            is_copied = migrate_store(folder, written, to, _tell)
+            is_copied = migrate_store(folder, url, to, _tell)
         except (CopyRefused, SQLAlchemyError) as error:
             reason = " ".join(str(getattr(error, "orig", None) or error).split())
             raise StartError(f"the bot's data was not copied: {reason}") from error

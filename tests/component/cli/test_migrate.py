@@ -218,6 +218,9 @@ def test_the_command_copies_both_halves_once(tmp_path: Path, postgres_url: str) 
     assert refused.returncode == 1
     assert "bot.db in the data directory has turns" in refused.stderr
     assert "`roebot migrate --to postgres`" in refused.stderr
+    # Variables of the service may be unset in this terminal.
+    with (tmp_path / "config.yaml").open("a") as file:
+        file.write("server:\n  token: $UNSET_TOKEN\n")
     copied = _run_roebot(home, "migrate", "--to", "postgres")
     assert (copied.returncode, copied.stderr) == (0, "")
     assert f"· turns: {ROWS}\n" in copied.stdout
