@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tests.runtime.processes import Process, runtime
-from tests.runtime.test_crash import ASK, THREAD, calls
+from tests.runtime.test_crash import ASK, OPTIONS, THREAD, calls
 
 pytestmark = [pytest.mark.fault, pytest.mark.postgres, pytest.mark.may_block]
 TAKEOVER = 10.0
@@ -37,7 +37,7 @@ async def two(tmp_path: Path, postgres_url: str) -> AsyncIterator[tuple[Process,
 async def _begin(process: Process) -> str:
     """Start a run that talks for seconds, and return its id once it has begun to talk."""
     client = process.client
-    options: Any = {"if_not_exists": "create", "stream_resumable": True, "stream_mode": "messages-tuple"}
+    options: Any = {name: OPTIONS[name] for name in OPTIONS if name not in ("input", "headers")}
     run = await client.runs.create(THREAD, "patient", input=ASK, **options)
     async for part in client.runs.join_stream(THREAD, run["run_id"], last_event_id="0"):
         if part.event == "messages":
