@@ -106,6 +106,7 @@ OPENINGS: Final[tuple[tuple[str, ...], ...]] = (
     ("#/models", ".entry:nth-child(2) @ellipsis", ".item@star"),
     ("#/models", ".entry:nth-child(2) @ellipsis", ".item@key-round"),
     ("#/models", ".entry:nth-child(2) @ellipsis", ".item@trash-2"),
+    ("#/models/key/",),
     ("#/models/connect", "each select[name=provider]"),
     ("#/models/connect", "each select[name=provider]", "roe-form .primary"),
     ("#/agents", "#new-agent"),

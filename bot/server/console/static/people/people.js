@@ -108,7 +108,7 @@ class People extends ListPage {
       { head: t("people.person"), cell: (one) => named(one.name, nothing, one.entry) },
       { head: t("people.role"), cell: (one) => this.roleCell(one), place: "at-end" },
       this.all ? { head: t("people.account"), cell: (one) => one.account } : { head: t("people.where"), cell: (one) => this.where(one) },
-      ...(this.all ? [] : [{ head: t("people.since"), cell: (one) => (one.given ? time(one.at) : t("people.inFile")) }]),
+      ...(this.all ? [] : [{ head: t("people.since"), cell: (one) => (one.given ? time(one.at) : one.given === false ? t("people.inFile") : "") }]),
     ];
     const rule = (name) => t(`people.default.${name}`);
     const asking = waiting.filter((one) => this.isWanted(one));
