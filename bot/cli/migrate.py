@@ -61,7 +61,7 @@ def migrate_command(home: Path | None, file: Path | None, to: str) -> int:
     if code not in (0, NOTHING_TO_COPY):
         return code
     if code and not is_copied:
-        raise StartError("nothing was copied")
+        raise StartError("there was nothing to copy")
     kept = "bot.db, agent.db and checkpoints.db" if to == "postgres" else "the PostgreSQL database"
     then = "" if to == "postgres" else "remove database.url from the configuration file, then "
     print(f"Copied. Next, {then}start the service. The data in {kept} is unchanged; delete it yourself.")
@@ -75,7 +75,7 @@ def agent_migrate_command(home: Path | None, file: Path | None, to: str) -> int:
     with lock_home(folder):
         code = _copy_agent_data(folder, file, to)
     if code == NOTHING_TO_COPY:
-        raise StartError("nothing was copied")
+        raise StartError("there was nothing to copy")
     return code
 
 
@@ -104,7 +104,7 @@ def migrate_store(
         opened = open_copy_engine(target)
         copy = TableCopy(engine, opened, tables, part="bot", origin=origin, tell=tell, reach=reach)
         if copy.check() is CopyState.FINISHED:
-            tell("bot: copied before; nothing was changed")
+            tell("bot: the copy was complete already; nothing was changed")
             return False
         _create_schema(target)
         started = time.monotonic()

@@ -108,7 +108,7 @@ def migrate(
         _require_unused(url)
         state = copy.check()
         if state is CopyState.FINISHED:
-            tell("agent: copied before; nothing was changed")
+            tell("agent: the copy was complete already; nothing was changed")
             return NOTHING_TO_COPY
         # Opened in the loop, but imported outside.
         old, new = (_open_saver(place, settings) for place in (source, target))

@@ -228,7 +228,7 @@ def test_the_command_copies_both_halves_once(tmp_path: Path, postgres_url: str) 
     assert "Next, start the service" in copied.stdout
     again = _run_roebot(home, "migrate", "--to", "postgres")
     assert again.returncode == 1
-    assert "nothing was copied" in again.stderr
+    assert "there was nothing to copy" in again.stderr
 
 
 def test_the_command_needs_a_postgres_url_and_a_service_that_is_stopped(
