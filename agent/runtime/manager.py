@@ -133,6 +133,8 @@ class RunManager:
                 active = self._track_run(added.run, channel)
         finally:
             self._creating.discard(new.run_id)
+            if new.run_id not in self._active_runs:
+                self._saver.forget_run(new.run_id)
         if active is not None and added.run.status is RunStatus.RUNNING:
             self.signals.report_start(added.run, channel)
             channel.publish(frames)
@@ -146,7 +148,7 @@ class RunManager:
         return CreatedRun(added.run, active, is_new=True)
 
     async def _store_run(self, new: NewRun, chunk: LogChunk | None, *, reserved: bool) -> AddedRun:
-        """Store a run. Its lane, if `reserved`, stays so if the run has started."""
+        """Store a run. A `reserved` lane stays so if the run has started."""
         started = False
         try:
             new = replace(new, ttl=self._settings.project.thread_ttl)
@@ -204,9 +206,8 @@ class RunManager:
 
     def list_active(self, thread_id: str | None = None) -> list[ActiveRun]:
         """Return the pending and running runs of one thread or of all."""
-        return [
-            item for item in self._active_runs.values() if thread_id is None or item.thread_id == thread_id
-        ]
+        runs_here = self._active_runs.values()
+        return [item for item in runs_here if thread_id is None or item.thread_id == thread_id]
 
     def _cancel_active(self, active: ActiveRun | None, action: CancelAction) -> None:
         if active is None or active.finishing or active.stop is not None:

@@ -267,6 +267,7 @@ async def test_store_items(served: Served) -> None:
     await store.put_item(["a", "c"], "k", {"x": 2})
     item = await store.get_item(["a", "b"], "k")
     assert item["value"] == {"x": 1}
+    assert [str(item[name])[-6:] for name in ("created_at", "updated_at")] == ["+00:00"] * 2
     assert (await store.get_item(["a", "b"], "missing")) is None
     found = await store.search_items(["a"], filter={"x": 2})
     assert [entry["namespace"] for entry in found["items"]] == [["a", "c"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Body
@@ -48,13 +49,18 @@ async def _authorize(runtime: OpenRuntime, action: str, namespace: list[str] | N
     return {"namespace": place, **{name: value[name] for name in facts}}
 
 
+def _to_utc(time: datetime) -> str:
+    """Return a time with its zone, which SQLite does not store."""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+
+
 def _item_view(item: Item) -> Json:
     view: Json = {
         "namespace": list(item.namespace),
         "key": item.key,
         "value": item.value,
-        "created_at": item.created_at.isoformat(),
-        "updated_at": item.updated_at.isoformat(),
+        "created_at": _to_utc(item.created_at),
+        "updated_at": _to_utc(item.updated_at),
     }
     return {**view, "score": item.score} if isinstance(item, SearchItem) else view
 
