@@ -157,10 +157,10 @@ class People extends ListPage {
     const at = (role, account) => {
       const text = account ? t("people.roleOn", { role: t(`role.${role}`), account }) : t("people.roleEverywhere", { role: t(`role.${role}`), platform: platformName(platform) });
       const entry = `${account || platform}:${idOf(who.value)}`;
-      // An account that is named like its platform has a list in the file, which the form explains.
-      const form = account === platform;
-      const checked = !form && this.data.answer.roles.some((one) => one.given && one.entry === entry && one.role === role);
-      return { text, checked, run: () => (form ? this.grant(who, null, { role, where: account }) : this.give(who.text, entry, role, text)) };
+      // An account that is named like its platform has a list in the file.
+      const inFile = account === platform;
+      const checked = !inFile && this.data.answer.roles.some((one) => one.given && one.entry === entry && one.role === role);
+      return { text, checked, run: () => (inFile ? this.giveInFile(who.text, entry, role, text) : this.give(who.text, entry, role, text)) };
     };
     return [
       ...(isGroup ? ["member", "blocked"] : ROLES).map((role) => at(role, "")),
@@ -175,6 +175,12 @@ class People extends ListPage {
     const before = this.data.answer.roles.find((one) => one.given && one.entry === entry)?.role;
     const undo = () => attempt(() => (before ? put(path(entry), { role: before }) : remove(path(entry)))).then(() => this.refresh());
     if ((await attempt(() => put(path(entry), { role }))) !== undefined) await this.done(t("people.roleSaved", { name, choice }), entry, { text: t("people.undo"), run: undo });
+  }
+
+  /** Give a role on an account that is named like its platform. */
+  async giveInFile(name, entry, role, choice) {
+    const saved = await attempt(async () => grantInList(await getSettings(), entry.split(":")[0], entry, role));
+    if (saved !== undefined) await this.done(t("people.roleSaved", { name, choice }), entry);
   }
 
   async loadDetail(entry) {
