@@ -46,7 +46,7 @@ class Turns extends ListPage {
     const columns = [
       { head: t("turn.message"), cell: (turn) => html`<span class="two-lines" title=${asked(turn)}>${asked(turn)}</span>${turn.failure ? html`<small class="cut" title=${turn.failure}>${excerpt(turn.failure, 120)}</small>` : nothing}` },
       { head: t("turn.state"), cell: stateBadge, place: "at-end fit" },
-      ...(turns.some((turn) => turn.failure) ? [{ head: "", cell: (turn) => (turn.failure && !turn.replaced ? remedyOf(turn).link : ""), place: "fit" }] : []),
+      ...(turns.some((turn) => turn.failure) ? [{ head: "", cell: (turn) => (turn.failure && !turn.replaced ? remedyOf(turn).link : ""), place: "fit wide-only" }] : []),
       { head: t("turn.person"), cell: (turn) => cut(author(turn)), place: "name" },
       { head: t("turn.chat"), cell: (turn) => (turn.place === author(turn) ? html`<span class="wide-only">${cut(turn.place)}</span>` : cut(turn.place)), place: "name" },
       { head: t("turn.model"), cell: (turn) => turn.model, place: "fit wide-only" },
