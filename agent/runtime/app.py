@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import cache, partial
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 import structlog
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from langgraph.store.base import BaseStore, InvalidNamespaceError
+from langgraph.store.base import InvalidNamespaceError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,15 +34,13 @@ from agent.runtime.http import assistants, crons, graph_tools, protocol, runs, s
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
-from agent.runtime.run_saver import RunSaver
-from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, prune_logs
-from agent.runtime.store.items import ItemStore
 from agent.runtime.store.leases import name_owner
 from agent.runtime.store.retries import Sleep
+from agent.runtime.stores import open_items, open_saver
 from agent.runtime.thread_removal import sweep_threads
 from agent.runtime.webhooks import WebhookSender
 from agent.shared.body_limits import BodyLimits, BodyRule
@@ -145,8 +142,11 @@ async def open_runtime(
         await database.open()
         await _require_copied_data(database, settings)
         event_log = EventLog(database)
-        saver = await stack.enter_async_context(await _open_saver(settings, faults))
-        items = await stack.enter_async_context(await _open_items(settings))
+        url = settings.database_url
+        opening_saver = await asyncio.to_thread(open_saver, url or settings.checkpoints, faults=faults)
+        saver = await stack.enter_async_context(opening_saver)
+        opening_items = await asyncio.to_thread(open_items, url or settings.items)
+        items = await stack.enter_async_context(opening_items)
         graphs = GraphRegistry(
             sources, saver=saver, store=items, started_at=clock(), descriptions=descriptions
         )
@@ -173,15 +173,15 @@ async def open_runtime(
         runtime = OpenRuntime(
             settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner, hooks
         )
-        for name, work in (
-            ("keep leases", manager.keep_leases),
-            ("prune logs", partial(_prune_logs, database, settings, clock, sleep)),
-            ("expire threads", partial(sweep_threads, runtime, sleep)),
-            ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
-            ("call webhooks", hooks.run),
-        ):
-            if name == "keep leases" and settings.database_url is None:
-                continue  # a SQLite file has a single owner
+        jobs: dict[str, Callable[[], Awaitable[None]]] = {
+            "prune logs": partial(_prune_logs, database, settings, clock, sleep),
+            "expire threads": partial(sweep_threads, runtime, sleep),
+            "start runs of crons": partial(runner.run, partial(start_cron_run, runtime)),
+            "call webhooks": hooks.run,
+        }
+        if url is not None:  # a SQLite file has a single owner
+            jobs["keep leases"] = manager.keep_leases
+        for name, work in jobs.items():
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
         yield runtime
@@ -192,24 +192,6 @@ async def _require_copied_data(database: RuntimeDatabase, settings: RuntimeSetti
     earlier = settings.database if settings.database_url else None
     if problem := await database.read(find_missing_copy, "agent", "threads", earlier):
         raise HomeInUse(problem)
-
-
-async def _open_saver(settings: RuntimeSettings, faults: Faults) -> AbstractAsyncContextManager[RunSaver]:
-    if settings.database_url is None:
-        return RuntimeSaver.open(settings.checkpoints, faults=faults)
-    found = await asyncio.to_thread(import_module, "agent.runtime.postgres_saver")
-    saver: AbstractAsyncContextManager[RunSaver] = found.PostgresRuntimeSaver.open(
-        settings.database_url, faults=faults
-    )
-    return saver
-
-
-async def _open_items(settings: RuntimeSettings) -> AbstractAsyncContextManager[BaseStore]:
-    if settings.database_url is None:
-        return ItemStore.open(settings.items)
-    found = await asyncio.to_thread(import_module, "agent.runtime.store.postgres_items")
-    items: AbstractAsyncContextManager[BaseStore] = found.PostgresItemStore.open(settings.database_url)
-    return items
 
 
 async def _prune_logs(

@@ -15,6 +15,7 @@ import structlog
 
 from agent.runtime.domain import START, EventId
 from agent.runtime.encode import dumps
+from agent.runtime.remote_runs import LOOK_EVERY
 from agent.runtime.settings import LogSettings
 from agent.runtime.store.events import EventLog, LogChunk
 from agent.runtime.store.leases import Lease
@@ -249,8 +250,6 @@ def _resolve(waiter: asyncio.Future[bool], is_changed: bool) -> None:
         waiter.set_result(is_changed)
 
 
-LOOK_EVERY = 0.1
-"""Seconds between two looks at the log of a run that another process executes."""
 HEARTBEAT = b": heartbeat\r\n\r\n"
 CHUNKS = 64
 """Maximum number of log chunks per read."""

@@ -11,7 +11,6 @@ of langgraph's versions therefore tells branches apart.
 from __future__ import annotations
 
 import asyncio
-import select
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import groupby
@@ -22,9 +21,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncCursor
 from psycopg.errors import DivisionByZero
-from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row, tuple_row
 
 from agent.runtime.exact_integers import LARGEST, SMALLEST
@@ -38,10 +36,8 @@ from agent.runtime.run_saver import (
     compressing_serde,
 )
 from agent.runtime.store.leases import Lease, LeaseLost
-from agent.shared.postgres_url import connect_arguments, libpq_url
+from agent.runtime.store.postgres_pool import ConnectionPool
 
-CONNECTIONS: Final = 8
-"""Number of connections to the database."""
 SETUP_LOCK: Final = 7_310_468_257_004_113
 """Key of the advisory lock under which one process at a time creates the tables."""
 Statement = tuple[str, Sequence[Any]]
@@ -177,56 +173,6 @@ _COPY: Final = (
     "SELECT %s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob "
     "FROM checkpoint_writes WHERE thread_id = %s",
 )
-
-
-class ConnectionPool:
-    """At most `size` connections in autocommit mode. A broken one is replaced at once.
-
-    A connection is known to be broken when its server has closed it. psycopg's own pool asks the server each
-    time, and waits ever longer between attempts to connect after an outage.
-    """
-
-    def __init__(self, url: str, size: int = CONNECTIONS) -> None:
-        self._url = url
-        self._free = asyncio.Semaphore(size)
-        self._idle: list[AsyncConnection[DictRow]] = []
-        self._is_closed = False
-
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection[DictRow]]:
-        """Lend a connection. Raises `psycopg.OperationalError`."""
-        async with self._free:
-            connection = await self._take_idle() or await self.connect()
-            try:
-                yield connection
-            finally:
-                is_usable = connection.info.transaction_status is TransactionStatus.IDLE
-                if is_usable and not self._is_closed:
-                    self._idle.append(connection)
-                else:
-                    await connection.close()
-
-    async def connect(self) -> AsyncConnection[DictRow]:
-        """Open a connection that the pool does not own. Raises `psycopg.OperationalError`."""
-        arguments = connect_arguments(self._url)
-        return await AsyncConnection.connect(
-            libpq_url(self._url), autocommit=True, row_factory=dict_row, **arguments
-        )
-
-    async def _take_idle(self) -> AsyncConnection[DictRow] | None:
-        while self._idle:
-            connection = self._idle.pop()
-            # The server sends nothing unasked but the reason why it closes the connection.
-            if not _is_readable(connection.fileno()):
-                return connection
-            await connection.close()
-        return None
-
-    async def close(self) -> None:
-        """Close the idle connections; those that are lent are closed when they come back."""
-        self._is_closed = True
-        while self._idle:
-            await self._idle.pop().close()
 
 
 class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
@@ -407,12 +353,6 @@ async def _finish(write: Awaitable[T]) -> T:
         if not task.cancelled():
             task.exception()  # marks it as seen
         raise
-
-
-def _is_readable(descriptor: int) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _is_plain(value: Any) -> bool:

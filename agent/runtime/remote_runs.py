@@ -11,7 +11,7 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.retries import Sleep
 
 LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at such a run."""
+"""Seconds between two looks at such a run or its log."""
 
 
 class RemoteRuns:

@@ -168,7 +168,7 @@ class RunSaver(BaseCheckpointSaver[str], ABC):
         await self._store_writes(rows, "", can_replace=False)
 
     async def read_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """Return the rows of a query in the language of this saver's database."""
+        """Return the rows of a query with `?` as the placeholder of values."""
         return await self._fetch_rows(query, values)
 
     @asynccontextmanager

@@ -30,7 +30,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agent.runtime.faults import Faults
 from agent.runtime.run_saver import RunSaver, WriteRow, advance_ids, clean_filter, compressing_serde
-from agent.runtime.store.database import PRAGMAS, DatabaseThread, open_transaction
+from agent.runtime.store.database import DatabaseThread
+from agent.runtime.store.engines import PRAGMAS, open_transaction
 
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _SELECT_OF_RUN = (

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+import psycopg
 import pytest
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp
 
 from agent.runtime.store.items import ItemStore
 from agent.runtime.store.postgres_items import PostgresItemStore
 from tests.conftest import DATABASES
+from tests.harness.store_templates import DISCONNECT
 
 pytestmark = pytest.mark.may_block
 
@@ -145,3 +147,13 @@ async def test_text_is_compared_by_code_points(store: BaseStore) -> None:
         await store.aput(("a",), text, {"text": text})
     found = await store.asearch(("a",), filter={"text": {"$gt": "a", "$lt": "\U0001f600"}})
     assert {one.key for one in found} == {"é", "z", "\uffee"}
+
+
+@pytest.mark.postgres
+async def test_connections_that_the_server_has_ended_are_replaced_at_once(runtime_postgres: str) -> None:
+    async with PostgresItemStore.open(runtime_postgres) as store:
+        await asyncio.gather(*(store.aput(("a",), str(number), {"n": number}) for number in range(8)))
+        with psycopg.connect(runtime_postgres, autocommit=True) as admin:
+            admin.execute(DISCONNECT)
+        items = await asyncio.gather(*(store.aget(("a",), str(number)) for number in range(8)))
+        assert [item.value["n"] for item in items if item is not None] == [*range(8)]

@@ -13,7 +13,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from sqlalchemy.exc import DBAPIError
 
-from agent.runtime.postgres_saver import CONNECTIONS, PostgresRuntimeSaver
+from agent.runtime.postgres_saver import PostgresRuntimeSaver
+from agent.runtime.store.postgres_pool import CONNECTIONS
 from agent.runtime.store.retries import is_storage_error
 
 pytestmark = pytest.mark.postgres

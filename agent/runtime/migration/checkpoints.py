@@ -47,7 +47,6 @@ class StoredRows:
     def __init__(self, saver: RunSaver) -> None:
         self._fetch = saver.read_rows
         is_sqlite = isinstance(saver, RuntimeSaver)
-        self._mark = "?" if is_sqlite else "%s"
         self._value = "value" if is_sqlite else "blob"
         self._tables = {
             "checkpoints": "checkpoints",
@@ -66,7 +65,7 @@ class StoredRows:
         """Return the checkpoints of a thread that are in a table, oldest first."""
         query = (
             f"SELECT DISTINCT thread_id, checkpoint_ns, checkpoint_id FROM {self._tables[table]} "  # noqa: S608
-            f"WHERE thread_id = {self._mark} ORDER BY checkpoint_id, checkpoint_ns"
+            f"WHERE thread_id = ? ORDER BY checkpoint_id, checkpoint_ns"
         )
         return await self._fetch(query, (thread,))
 
@@ -74,8 +73,8 @@ class StoredRows:
         """Return the pending writes of a checkpoint."""
         query = (
             "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, "  # noqa: S608
-            f"{self._value} FROM {self._tables['writes']} WHERE thread_id = {self._mark} "
-            f"AND checkpoint_ns = {self._mark} AND checkpoint_id = {self._mark} ORDER BY task_id, idx"
+            f"{self._value} FROM {self._tables['writes']} WHERE thread_id = ? "
+            f"AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
         )
         return await self._fetch(query, place)
 

@@ -26,12 +26,11 @@ from agent.errors import AgentError
 from agent.runtime.migration.checkpoints import CheckpointCopy, OpaqueSerializer, StoredRows
 from agent.runtime.migration.tables import TABLES
 from agent.runtime.run_saver import RunSaver
-from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store.engines import HomeLock, make_engine
-from agent.runtime.store.items import ItemStore
 from agent.runtime.store.leases import EXPIRES_AFTER, find_live_process
 from agent.runtime.store.schema import MIGRATIONS, processes, read_version
+from agent.runtime.stores import open_items, open_saver
 from agent.shared.install_hints import install_command, own_extra
 from agent.shared.table_copy import (
     CopyProgress,
@@ -111,8 +110,9 @@ def migrate(
             tell("agent: the copy was complete already; nothing was changed")
             return NOTHING_TO_COPY
         # Opened in the loop, but imported outside.
-        old, new = (_open_saver(place, settings) for place in (source, target))
-        prepare = _open_items(target)
+        places = (settings.checkpoints if isinstance(place, Path) else place for place in (source, target))
+        old, new = (open_saver(place, serde=OpaqueSerializer()) for place in places)
+        prepare = open_items(target)
         work = _copy(copy, state, old, new, prepare, partial(_create_tables, target), tell, reach)
         return asyncio.run(work)
 
@@ -182,21 +182,3 @@ def _create_tables(target: Path | str) -> None:
         engine.migrate(connection)
     finally:
         connection.close()
-
-
-def _open_saver(place: Path | str, settings: RuntimeSettings) -> AbstractAsyncContextManager[RunSaver]:
-    if isinstance(place, Path):
-        return RuntimeSaver.open(settings.checkpoints, serde=OpaqueSerializer())
-    found: Any = import_module("agent.runtime.postgres_saver")
-    saver: AbstractAsyncContextManager[RunSaver] = found.PostgresRuntimeSaver.open(
-        place, serde=OpaqueSerializer()
-    )
-    return saver
-
-
-def _open_items(place: Path | str) -> AbstractAsyncContextManager[Any]:
-    if isinstance(place, Path):
-        return ItemStore.open(place)
-    found: Any = import_module("agent.runtime.store.postgres_items")
-    opened: AbstractAsyncContextManager[Any] = found.PostgresItemStore.open(place)
-    return opened

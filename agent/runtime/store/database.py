@@ -21,10 +21,9 @@ from sqlalchemy import Connection, Table, func, select
 from agent.errors import HomeInUse
 from agent.runtime.access import Filter
 from agent.runtime.domain import Json, RowPage
-from agent.runtime.store.engines import PRAGMAS, HomeLock, discard, is_lost, make_engine, open_transaction
+from agent.runtime.store.engines import HomeLock, discard, is_lost, make_engine, open_transaction
 from agent.runtime.store.statements import driver_connection
 
-__all__ = ["PRAGMAS", "open_transaction"]  # for the saver, which has a database of its own
 P = ParamSpec("P")
 T = TypeVar("T")
 C = TypeVar("C", Connection, sqlite3.Connection)

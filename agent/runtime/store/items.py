@@ -15,7 +15,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from agent.runtime.store.engines import PRAGMAS
 from agent.runtime.store.item_filter import find_filter_problem, matches_json
 
-MATCHES = "$matches"
+_MATCHES = "$matches"
 """Internal operator for a whole filter; the library's operators compare single fields."""
 
 
@@ -76,7 +76,7 @@ def prepare_operation(op: Op) -> Op:
         return op
     if problem := find_filter_problem(op.filter):
         raise ValueError(problem)
-    return op._replace(filter={"value": {MATCHES: json.dumps(_without_nul(op.filter))}})
+    return op._replace(filter={"value": {_MATCHES: json.dumps(_without_nul(op.filter))}})
 
 
 def _without_nul(value: Any) -> Any:

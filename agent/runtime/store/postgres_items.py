@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool
 
 from agent.runtime.store.engines import MIGRATION_LOCK
 from agent.runtime.store.items import prepare_operation
-from agent.shared.postgres_url import connect_arguments, libpq_url
+from agent.runtime.store.postgres_pool import ConnectionPool
 
 Condition = tuple[str, list[Any]]
 """SQL that is true or false, never NULL, and its parameters."""
@@ -30,18 +29,13 @@ class PostgresItemStore(AsyncPostgresStore):
     @asynccontextmanager
     async def open(cls, url: str) -> AsyncIterator[PostgresItemStore]:
         """Open the store in this database."""
-        pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
-            libpq_url(url),
-            min_size=1,
-            max_size=CONNECTIONS,
-            kwargs={"autocommit": True, **connect_arguments(url)},
-            check=AsyncConnectionPool.check_connection,
-            open=False,
-        )
-        async with pool:
-            store = cls(pool)
+        pool = ConnectionPool(url, CONNECTIONS)
+        store = cls(cast(Any, pool))
+        try:
             await store.setup()
             yield store
+        finally:
+            await pool.close()
 
     async def setup(self) -> None:
         """Create or change the tables, one process at a time."""
