@@ -31,7 +31,7 @@ class Category(StrEnum):
 
 
 _ENGLISH: Mapping[Category, str] = {
-    Category.AUTH: "its provider rejected the API key. Check the key in the configuration",
+    Category.AUTH: "its provider rejected the API key. Replace the key",
     Category.PERMISSION: "the API key has no access to this model",
     Category.NOT_FOUND: "its provider does not offer this model. Check the model's name",
     Category.RATE_LIMIT: "its provider's rate limit has been reached; try again later",
@@ -51,7 +51,7 @@ _ENGLISH: Mapping[Category, str] = {
     Category.UNEXPECTED: "an unexpected error occurred; see the log",
 }
 _CHINESE: Mapping[Category, str] = {
-    Category.AUTH: "密钥无效，请检查配置中的 API 密钥",
+    Category.AUTH: "密钥无效，请更换密钥",
     Category.PERMISSION: "密钥无权使用该模型",
     Category.NOT_FOUND: "服务商没有提供该模型，请检查模型名称",
     Category.RATE_LIMIT: "已达到服务商的限流上限，请稍后再试",

@@ -166,9 +166,7 @@ async def test_a_failing_model_ends_in_one_clear_line(config: Path) -> None:
     config.write_text("models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]")
     with pytest.raises(ModelCallFailed) as caught:
         await answer(lead(config), "[fail=auth] hi")
-    assert str(caught.value) == (
-        'The model "m" failed: its provider rejected the API key. Check the key in the configuration.'
-    )
+    assert str(caught.value) == ('The model "m" failed: its provider rejected the API key. Replace the key.')
     assert caught.value.category == "auth"
     assert not caught.value.retryable
     assert caught.value.__cause__ is None

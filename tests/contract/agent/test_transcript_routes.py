@@ -174,7 +174,7 @@ async def test_a_failure_is_a_note_and_is_not_stored(
     first = await transcribe(client)
     assert (first.text, first.note) == (
         None,
-        'The model "whisper-1" failed: its provider rejected the API key. Check the key in the configuration',
+        'The model "whisper-1" failed: its provider rejected the API key. Replace the key',
     )
     assert (await transcribe(client)).text == "Hello."
 
