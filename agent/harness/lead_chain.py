@@ -70,7 +70,8 @@ class ChainParts:
     `sandbox_tools` None means all of its tools. `always_shown` names the tools that need no search; None
     shows all tools to the model. `subagents_model`, `tools` and `briefing` are for subagents; without that
     model there are none. `subagent_models` are those of types with a model of their own, by its name, each
-    before its fallbacks. `skills` None means that all skills may be opened.
+    before its fallbacks. `skills` None means that all skills may be opened. `refused`
+    is that of the catalogue.
     """
 
     config: AgentConfig
@@ -91,6 +92,7 @@ class ChainParts:
     briefing: SubagentBriefing = field(default_factory=SubagentBriefing)
     skills: SkillScope | None = None
     today: Callable[[], date] = utc_today
+    refused: set[str] = field(default_factory=set)
 
 
 def build_chain(
@@ -115,7 +117,7 @@ def build_chain(
             CurrentDateMiddleware(today=parts.today, is_fixed=parts.spec.context_tokens is None),
             *([] if parts.spec.context_tokens else [RequestedSkillsMiddleware(parts.briefing.skills)]),
             *_build_tripwire(parts, wanted),
-            *_build_call_middleware(parts.config, parts.spec, parts.fallbacks),
+            *_build_call_middleware(parts.config, parts.spec, parts.fallbacks, parts.refused),
         ],
     )
     if wanted.sandbox is False:
@@ -166,7 +168,7 @@ def _build_subagents(
 
     def with_middleware(models: Sequence[BuiltModel], *, vision: bool) -> SubagentModel:
         (spec, model), others = models[0], models[1:]
-        chain = _build_call_middleware(parts.config, spec, others)
+        chain = _build_call_middleware(parts.config, spec, others, parts.refused)
         return SubagentModel(model, chain, spec.supports_tools, sees_images=vision)
 
     needed = SubagentParts(
@@ -225,7 +227,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
 
 
 def _build_call_middleware(
-    config: AgentConfig, spec: ModelSpec, fallbacks: Sequence[BuiltModel]
+    config: AgentConfig, spec: ModelSpec, fallbacks: Sequence[BuiltModel], refused: set[str]
 ) -> list[Middleware]:
     """Return the middleware around the model: capabilities, retries, error mapping, caching."""
     strict = not config.allow_degradation
@@ -235,7 +237,7 @@ def _build_call_middleware(
         chain.append(_build_retry(config, others))
     if fallbacks:
         chain.append(FallbackCapabilities([one for one, _ in fallbacks], strict=strict))
-    chain.append(ModelCalls(model_name=spec.name))
+    chain.append(ModelCalls(model_name=spec.name, refused=refused))
     if config.prompt_caching.enabled:
         chain.append(PromptCachingMiddleware(lifetime=config.prompt_caching.lifetime))
     return chain

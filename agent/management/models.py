@@ -33,7 +33,8 @@ class ModelManagement(ModelOperations):
     @operation("POST", "/api/models/{name:path}/probe")
     async def probe_model(self, name: str) -> ModelProbe:
         """Send a test prompt to a model."""
-        return await probe_model((await self._source.catalog()).pick(name))
+        catalog = await self._source.catalog()
+        return await probe_model(catalog.pick(name), refused=catalog.refused)
 
     @operation("GET", "/api/models/{name:path}")
     async def get_model(self, name: str) -> ModelInfo:

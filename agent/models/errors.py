@@ -105,6 +105,14 @@ def describe_error(error: BaseException, *, model: str, locale: str = "en") -> P
     return make_failure(category, model=model, detail=detail, retry_after=retry_after, locale=locale)
 
 
+def note_refusal(refused: set[str], model: str, category: Category | None) -> None:
+    """Add a model to those whose key is refused, or remove it once a call succeeds (None)."""
+    if category is Category.AUTH:
+        refused.add(model)
+    elif category is None:
+        refused.discard(model)
+
+
 def _categorize(error: BaseException) -> Category:
     category = _first_category(error)
     code = str(getattr(error, "code", None) or "")

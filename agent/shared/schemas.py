@@ -60,6 +60,7 @@ class ModelInfo(ResultModel):
     """A model that can be selected.
 
     `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
+    `refused` says that its provider refused the key at the last call.
     """
 
     omissible = {"model": "", "source": "", "default": False}
@@ -69,6 +70,7 @@ class ModelInfo(ResultModel):
     source: str
     default: bool
     note: str | None = None
+    refused: bool = False
     supports_thinking: bool = False
     supports_vision: bool = False
     supports_reasoning_effort: bool = False

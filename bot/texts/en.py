@@ -19,9 +19,12 @@ ENGLISH: Mapping[str, str] = {
     "problem_runtime": "The agent runtime does not respond: {detail}",
     "problem_config": "config.yaml: {detail}",
     "problem_account": "The account {account} is not connected: {detail}",
+    "problem_model": "The provider of the model {model} refuses its key.",
     "remedy_docs": "Troubleshooting",
     "remedy_settings": "Open settings",
     "remedy_accounts": "Open accounts",
+    "remedy_models": "Open models",
+    "remedy_key": "Replace the key",
     # Names
     "place_private": "{app} chat",
     "place_group": "{app} group",

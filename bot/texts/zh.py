@@ -27,9 +27,12 @@ CHINESE: Mapping[str, str] = {
     "problem_runtime": "智能体没有响应：{detail}",
     "problem_config": "config.yaml：{detail}",
     "problem_account": "账号 {account} 未连接：{detail}",
+    "problem_model": "模型 {model} 的服务商拒绝了其密钥。",
     "remedy_docs": "故障排查",
     "remedy_settings": "打开设置",
     "remedy_accounts": "查看账号",
+    "remedy_models": "查看模型",
+    "remedy_key": "更换密钥",
     # Names
     "place_private": "{app} 单聊",
     "place_group": "{app} 群聊",

@@ -91,7 +91,16 @@ async def test_a_key_that_the_provider_refuses_is_saved_only_on_request(
         await dialog.get_by_role("button", name="Save").click()
         await expect(entry(tab, "big")).to_be_visible()
         secrets = (tmp_path / "secrets.env").read_text()
-        await choose(tab, "big", "Replace the key")
+        # Once the provider has refused it, the overview leads to the dialog.
+        await entry(tab, "big").get_by_role("button", name="Test").click()
+        await expect(entry(tab, "big")).to_contain_text("rejected the API key. Replace the key.")
+        overview = page.locator(".side a[href='#/overview']")
+        await expect(overview.locator(".count")).to_have_text("1")
+        await overview.click()
+        problem = page.locator(".thing").filter(has_text="The provider of the model big refuses its key.")
+        await problem.get_by_role("link", name="Replace the key").click()
+        await expect(dialog.locator("h2")).to_contain_text("big")
+        await expect(dialog.locator("input")).to_be_focused()
         await page.keyboard.type(f"{KEY}-3")
         await page.keyboard.press("Enter")
         await expect(dialog.locator(".problem")).to_contain_text("rejected the API key")
@@ -101,6 +110,7 @@ async def test_a_key_that_the_provider_refuses_is_saved_only_on_request(
         await dialog.get_by_role("button", name="Save anyway").click()
         await expect(tab.dialog).to_have_count(0)
         assert f"{KEY}-3" in (tmp_path / "secrets.env").read_text()
+        await expect(overview.locator(".count")).to_have_count(0)
 
 
 async def test_an_account_goes_live_and_its_owner_is_found(browser: Browser, tmp_path: Path) -> None:

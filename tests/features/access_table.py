@@ -65,6 +65,7 @@ SERVICE = {
     GET /api/docs
     GET /api/docs/{page:path}
     GET /api/overview
+    GET /api/overview/counts
     GET /api/conversations
     POST /api/conversations
     POST /api/schedules/preview

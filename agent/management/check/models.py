@@ -25,7 +25,7 @@ from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.core.schemas import ModelProbe
 from agent.models.calls import find_answer_problem
-from agent.models.errors import ProviderFailure, describe_error, make_failure
+from agent.models.errors import ProviderFailure, describe_error, make_failure, note_refusal
 from agent.models.failure_texts import Category
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
@@ -37,10 +37,17 @@ _ON_THE_WAY = frozenset({Category.CONNECTION, Category.OVERLOADED, Category.TIME
 _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
-async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS, locale: str = "en") -> ModelProbe:
-    """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result."""
+async def probe_model(
+    spec: ModelSpec, *, seconds: float = SECONDS, locale: str = "en", refused: set[str] | None = None
+) -> ModelProbe:
+    """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result.
+
+    Whether the key was refused is noted in `refused`, if given.
+    """
     began = time.monotonic()
     found = await find_failure(spec, seconds, locale)
+    if refused is not None:
+        note_refusal(refused, spec.name, found.category if found else None)
     took = round(time.monotonic() - began, 3)
     return ModelProbe(name=spec.name, ok=found is None, detail=found.message if found else None, seconds=took)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from pydantic import AliasPath, Field
 
+from agent.shared.schemas import ModelInfo
 from agent.shared.text import shorten, to_one_line
 from bot.access import Permission, Role, Target
 from bot.account_state import Live
@@ -24,7 +27,7 @@ from bot.server.api.schemas import ApiModel, ApprovalRequest, PendingPairing, Us
 from bot.store.connection import Connection
 from bot.store.conversations import ConversationView
 from bot.store.open_work import OpenApproval, Reach, count_failed, list_open_approvals
-from bot.store.people import list_pairing_requests
+from bot.store.people import PairingRequest, list_pairing_requests
 from bot.store.read_models import TurnGroup, TurnView, list_turns
 from bot.turn import TurnKind
 from bot.wiring import AddsToOverview
@@ -109,6 +112,7 @@ class NextRun(ApiModel):
 class OverviewCounts(ApiModel):
     """Numbers for the navigation; `failed` are turns of the last 24 h, `approvals` are for the caller."""
 
+    problems: int
     approvals: int
     running: int
     failed: int
@@ -129,10 +133,61 @@ class Overview(ApiModel):
     counts: OverviewCounts
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the caller sees; `known` are the conversations of what runs, `added` is what features add."""
+
+    problems: list[ServiceProblem]
+    asked: list[OpenApproval]
+    running: list[TurnView]
+    known: Mapping[int, ConversationView]
+    requests: list[PairingRequest]
+    failed: int
+    added: Mapping[str, Any]
+
+    def count(self, approvals: int) -> OverviewCounts:
+        return OverviewCounts(
+            problems=len(self.problems),
+            approvals=approvals,
+            running=len(self.running),
+            failed=self.failed,
+            requests=len(self.requests),
+            incidents=len(self.added.get("incidents", [])),
+        )
+
+
 @router.get("")
 @open_to(Role.MEMBER)
 async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview:
     """Return what needs the caller's attention, and the usage since midnight."""
+    work = await _find_work(services, by, ahead)
+    shown = [*(one.of for one in work.asked), *(work.known[one.conversation] for one in work.running)]
+    if not all(map(by.owns_conversation, shown)):
+        reached = accounts_with(services, by, Permission.READ)
+        await record_read(services, by, "overview", " ".join(sorted(reached or ())))
+    approvals = [await _present_approval(services, by, one) for one in work.asked]
+    runs = [NextRun.model_validate(one) for one in work.added.get("schedules", [])]
+    return Overview(
+        problems=work.problems,
+        approvals=approvals,
+        running=[_present_work(services, by, work.known[one.conversation], one) for one in work.running],
+        requests=work.requests,
+        incidents=work.added.get("incidents", []),
+        schedules=[_present_run(services, by, one) for one in runs],
+        spend=work.added.get("spend", NO_USAGE),
+        counts=work.count(sum(one.may_decide for one in approvals)),
+    )
+
+
+@router.get("/counts")
+@open_to(Role.MEMBER)
+async def count_work(services: Services, by: By) -> OverviewCounts:
+    """Return the numbers of the overview alone."""
+    work = await _find_work(services, by)
+    return work.count(sum(may_decide(services, by, one) for one in work.asked))
+
+
+async def _find_work(services: ApiServices, by: Principal, ahead: int = 0) -> _Work:
     now, reach = services.clock.now(), Reach(accounts_with(services, by, Permission.READ), by.owner_ids)
     only = replace(local_chats.readable_turns(services, by), group=TurnGroup.RUNNING)
     parts = [part for part in services.core.parts if isinstance(part, AddsToOverview)]
@@ -147,31 +202,16 @@ async def get_overview(services: Services, by: By, ahead: Ahead = 0) -> Overview
         return approvals, running, list_pairing_requests(connection, now), failed, added
 
     asked, works, requests, failed, added = await services.db.transact(collect)
-    asked = [one for one in asked if by.owns_conversation(one.of) or may_decide(services, by, one)]
     works = [one for one in works if one.kind is TurnKind.CHAT and not one.left]
     known = await local_chats.find_all_visible(services, by, {one.conversation for one in works})
-    works = [one for one in works if one.conversation in known]
-    requests = [one for one in requests if may(services, by, Permission.GRANT, Target(one.account))]
-    shown = [*(one.of for one in asked), *(known[one.conversation] for one in works)]
-    if not all(map(by.owns_conversation, shown)):
-        await record_read(services, by, "overview", " ".join(sorted(reach.accounts or ())))
-    approvals = [await _present_approval(services, by, one) for one in asked]
-    incidents, runs = added.get("incidents", []), added.get("schedules", [])
-    return Overview(
+    return _Work(
         problems=await _list_problems(services, by),
-        approvals=approvals,
-        running=[_present_work(services, by, known[one.conversation], one) for one in works],
-        requests=requests,
-        incidents=incidents,
-        schedules=[_present_run(services, by, NextRun.model_validate(one)) for one in runs],
-        spend=added.get("spend", NO_USAGE),
-        counts=OverviewCounts(
-            approvals=sum(one.may_decide for one in approvals),
-            running=len(works),
-            failed=failed,
-            requests=len(requests),
-            incidents=len(incidents),
-        ),
+        asked=[one for one in asked if by.owns_conversation(one.of) or may_decide(services, by, one)],
+        running=[one for one in works if one.conversation in known],
+        known=known,
+        requests=[one for one in requests if may(services, by, Permission.GRANT, Target(one.account))],
+        failed=failed,
+        added=added,
     )
 
 
@@ -216,10 +256,12 @@ async def _list_problems(services: ApiServices, by: Principal) -> list[ServicePr
     """Return what does not work, as far as the caller could help."""
     texts, core = texts_of(services, by), services.core
 
-    def describe(key: str, name: str, page: str, *, bad: bool = True, **fields: str) -> ServiceProblem:
-        remedy = ProblemRemedy(text=texts(f"remedy_{page.partition('/')[0]}"), link=f"#/{page}")
+    def describe(
+        key: str, name: str, page: str, *, remedy: str = "", bad: bool = True, **fields: str
+    ) -> ServiceProblem:
+        way = ProblemRemedy(text=texts(f"remedy_{remedy or page.partition('/')[0]}"), link=f"#/{page}")
         text = core.mask_secrets(texts(f"problem_{key}", **fields))
-        return ServiceProblem(id=f"{key}:{name}", severity="bad" if bad else "warn", text=text, remedy=remedy)
+        return ServiceProblem(id=f"{key}:{name}", severity="bad" if bad else "warn", text=text, remedy=way)
 
     found = []
     if may(services, by, Permission.HEALTH):
@@ -238,7 +280,24 @@ async def _list_problems(services: ApiServices, by: Principal) -> list[ServicePr
             reason = explain_state(services, texts, account, live.reason) or live.live.value
             bad = live.live is Live.FAILED
             found.append(describe("account", account, "accounts", bad=bad, account=account, detail=reason))
+    if may(services, by, Permission.CONFIGURE):
+        for one in await _list_refused_models(services):
+            page, remedy = (
+                (f"models/key/{quote(one.name, safe='')}", "key")
+                if one.source == "config"
+                else ("models", "")
+            )
+            found.append(describe("model", one.name, page, remedy=remedy, model=one.display_name))
     return found
+
+
+async def _list_refused_models(services: ApiServices) -> list[ModelInfo]:
+    """Return the models whose provider refused the key at their last call."""
+    try:
+        listed = await services.core.runtime.management.list_models()
+    except RuntimeProblem:
+        return []
+    return [one for one in listed.models if one.refused]
 
 
 async def _list_config_problems(services: ApiServices) -> list[tuple[str, str, bool]]:

@@ -42,6 +42,7 @@ async def overview(client: Any, **headers: str) -> dict[str, Any]:
     answer = await client.get("/api/overview", headers=headers)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
+    assert (await client.get("/api/overview/counts", headers=headers)).json() == found["counts"]
     return found
 
 
@@ -74,7 +75,7 @@ async def test_each_role_sees_its_own_work(tmp_path: Path) -> None:
             (works, "compute", "Ann")
         ]
         assert found["spend"]["total_tokens"] == 20
-        expected = {"approvals": 1, "running": 1, "failed": 0, "requests": 0, "incidents": 0}
+        expected = {"problems": 0, "approvals": 1, "running": 1, "failed": 0, "requests": 0, "incidents": 0}
         assert found["counts"] == expected
         await give(service, "tg:7", "admin")
         found = await overview(ann)

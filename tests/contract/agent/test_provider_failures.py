@@ -36,10 +36,11 @@ def spec(provider: str, url: str, **settings: Any) -> ModelSpec:
     return ModelSpec(name="m", use=use, model="some-model", display_name="M", settings=base)
 
 
-async def ask(described: ModelSpec) -> str:
+async def ask(described: ModelSpec, refused: set[str] | None = None) -> str:
     """The streamed answer, as the runtime would see it."""
     model = await asyncio.to_thread(build_model, described)
-    graph = create_agent_graph(model, middleware=[ModelCalls(model_name="m")], checkpointer=InMemorySaver())
+    calls = ModelCalls(model_name="m", refused=refused)
+    graph = create_agent_graph(model, middleware=[calls], checkpointer=InMemorySaver())
     parts: list[str] = []
     async for chunk, _ in graph.astream(
         {"messages": [{"role": "user", "content": "hello there"}]},
@@ -204,7 +205,29 @@ async def test_a_refusal_is_not_about_the_address(llmock: LLMock) -> None:
     llmock.fail(401, times=None)
     found = await probe_model(spec("openai", llmock.base_url()))
     assert found.detail is not None
-    assert found.detail.endswith("Check the key in the configuration.")
+    assert found.detail.endswith("Replace the key.")
+
+
+async def test_a_refused_key_is_known_until_the_model_answers(llmock: LLMock) -> None:
+    wanted, refused = spec("openai", llmock.base_url()), {"another"}
+    for status, known in ((401, {"another", "m"}), (503, {"another", "m"}), (None, {"another"})):
+        llmock.reset()
+        if status:
+            llmock.fail(status, times=None)
+        else:
+            llmock.reply("OK")
+        await probe_model(wanted, refused=refused)
+        assert refused == known
+    for status, known in ((401, {"another", "m"}), (None, {"another"})):
+        llmock.reset()
+        if status:
+            llmock.fail(status)
+            with pytest.raises(ModelCallFailed):
+                await ask(wanted, refused)
+        else:
+            llmock.reply("OK")
+            await ask(wanted, refused)
+        assert refused == known
 
 
 async def test_an_empty_answer_is_a_failure(llmock: LLMock) -> None:

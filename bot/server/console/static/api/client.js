@@ -35,6 +35,7 @@ export async function call(method, path, body, more = {}) {
     throw new ApiError(0, "");
   }
   setReachable(true);
+  if (method !== "GET" && answer.ok) dispatchEvent(new Event("changed"));
   if (answer.status === 204) return null;
   const found = await answer.json().catch(() => null);
   if (answer.ok) return found;

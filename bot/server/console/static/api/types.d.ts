@@ -1127,6 +1127,8 @@ export interface components {
          * @description Numbers for the navigation; `failed` are turns of the last 24 h, `approvals` are for the caller.
          */
         OverviewCounts: {
+            /** Problems */
+            problems: number;
             /** Approvals */
             approvals: number;
             /** Running */

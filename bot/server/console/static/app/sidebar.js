@@ -1,7 +1,7 @@
 // The sidebar: new chat, search, pages in groups, chats, and the account menu.
 
 import { html, nothing } from "../vendor/lit.js";
-import { put, remove } from "../api/client.js";
+import { get, put, remove } from "../api/client.js";
 import { language, LANGUAGES, t } from "../texts/texts.js";
 import { Element } from "../ui/element.js";
 import { initials } from "../ui/format.js";
@@ -15,11 +15,19 @@ import { openPalette, showShortcuts } from "./keys.js";
 import { setTheme, theme } from "./themes.js";
 import "../chat/chat-list.js";
 
+const POLL = 15_000;
 const CLOSED = "roebot.closed-groups";
 /** Groups that are closed until the person opens them: none where there is room. */
 const CLOSED_AT_FIRST = matchMedia("(max-width: 860px)").matches ? "people,setup,records" : "";
 
 const chooseLanguage = (name) => attempt(() => put("/api/session/language", { language: name }).then(() => location.reload()));
+
+/** Numbers beside pages, from those of the overview. */
+const countsOf = ({ problems, approvals, running, failed, requests, incidents }) => ({
+  overview: { count: problems + approvals + requests + incidents, kind: problems || incidents ? "bad" : "warn" },
+  turns: failed && !running ? { count: failed, kind: "bad" } : { count: running },
+  people: { count: requests, kind: "warn" },
+});
 
 class Sidebar extends Element {
   static properties = { route: { attribute: false }, counts: { state: true } };
@@ -31,7 +39,17 @@ class Sidebar extends Element {
     /** Numbers beside pages: `{overview: {count, kind}}`. @type {Record<string, {count: number, kind?: string}>} */
     this.counts = {};
     this.closed = new Set((localStorage.getItem(CLOSED) ?? CLOSED_AT_FIRST).split(","));
-    addEventListener("counts", (event) => (this.counts = /** @type {CustomEvent} */ (event).detail));
+    addEventListener("counts", (event) => (this.counts = countsOf(/** @type {CustomEvent} */ (event).detail)));
+    for (const event of ["changed", "focus"]) addEventListener(event, () => this.load());
+    setInterval(() => !document.hidden && this.load(), POLL);
+    this.load();
+  }
+
+  /** Count again: at intervals, and after each change that is made here. */
+  async load() {
+    const turn = (this.loads = (this.loads || 0) + 1);
+    const found = await get("/api/overview/counts").catch(() => null);
+    if (found && turn === this.loads) this.counts = countsOf(found);
   }
 
   /** Keep what the person chose; a group also opens by itself for the page that is shown. */

@@ -20,17 +20,6 @@ const REQUESTS = 3;
 const STAYS = 4000;
 const keyOf = ({ turn, part }) => `${turn}.${part}`;
 
-/** Numbers beside the pages of the sidebar. */
-export function showCounts({ approvals, running, failed, requests, incidents }, problems) {
-  const needs = approvals + requests + incidents + problems;
-  const detail = {
-    overview: { count: needs, kind: problems || incidents ? "bad" : "warn" },
-    turns: { count: running, kind: "" },
-    people: { count: requests, kind: "warn" },
-  };
-  dispatchEvent(new CustomEvent("counts", { detail: failed && !running ? { ...detail, turns: { count: failed, kind: "bad" } } : detail }));
-}
-
 class Overview extends Page {
   constructor() {
     super();
@@ -44,7 +33,7 @@ class Overview extends Page {
 
   async load() {
     const [found, accounts] = await Promise.all([get(`/api/overview?ahead=${-new Date().getTimezoneOffset()}`), knownAccounts()]);
-    showCounts(found.counts, found.problems.length);
+    dispatchEvent(new CustomEvent("counts", { detail: found.counts }));
     return { ...found, platforms: accounts.map(({ platform }) => platform) };
   }
 
