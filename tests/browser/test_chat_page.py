@@ -60,6 +60,19 @@ async def test_the_transcript_follows_what_the_reader_says(browser: Browser, tmp
         await expect(page.locator("#down")).to_be_visible()
 
 
+async def test_what_the_reader_unfolds_stays_in_view(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service, CHAT) as tab:
+        lines = "\n\n".join(f"Line {number}" for number in range(60))
+        await tab.send(f"Hello\n\n<details><summary>More</summary>\n\n{lines}\n\n</details>")
+        summary, down = tab.page.locator(".answer summary"), tab.page.locator("#down")
+        await summary.click()
+        await expect(down).to_be_visible()
+        await expect(summary).to_be_in_viewport()
+        await summary.click()
+        await expect(down).to_be_hidden()
+        assert await tab.page.evaluate(AT_END)
+
+
 async def test_a_reload_and_a_second_tab_show_the_same_stream(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="slow") as service, opened(browser, service, CHAT) as tab:
         await tab.send("[tokens=120] hello")

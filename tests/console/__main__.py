@@ -23,7 +23,7 @@ from playwright.async_api import Browser, Error, Page, async_playwright
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.browser.tab import sign_in
 from tests.console.layout import PAGES, Problem, problems
-from tests.console.openings import OPENINGS, opened, settle
+from tests.console.openings import ASKS, OPENINGS, opened, settle
 from tests.console.rig import CONFIG, equip, furnish
 from tests.platforms.web.serving import World, world
 
@@ -97,6 +97,7 @@ async def _looking(
         viewport={"width": width, "height": SIZES[width]}, locale=LOCALES[language], has_touch=width < 500
     )
     context.set_default_timeout(15_000)
+    await context.add_init_script(ASKS)
     look = Look(await context.new_page(), service, f"{width} {language}", axe=axe, pictures=pictures)
     await look.page.goto(service.url)
     await look.measure("sign-in")

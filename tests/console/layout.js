@@ -47,7 +47,8 @@
     for (let up = one; up; up = up.parentElement) {
       if (flows(up).overflow === "visible") continue;
       const place = up.getBoundingClientRect();
-      if (y > place.bottom || y < place.top || x > place.right || x < place.left) return null;
+      // Edges lie between pixels: what stands beside gets the pixel.
+      if (y > place.bottom - 1 || y < place.top || x > place.right - 1 || x < place.left) return null;
     }
     return [x, y];
   };

@@ -148,8 +148,25 @@ OPENINGS: Final[tuple[tuple[str, ...], ...]] = (
     ("#/audit", COMBOBOX),
     ("#/docs", "[type=search] = slack"),
 )
+ASKS: Final = """(() => {
+  const ask = window.fetch;
+  window.asked = 0;
+  window.fetch = async (...request) => {
+    window.asked += 1;
+    try {
+      const answer = await ask(...request);
+      if (answer.headers.get("content-type")?.includes("json")) await answer.clone().arrayBuffer();
+      return answer;
+    } finally {
+      // The page first does what it asked for.
+      requestAnimationFrame(() => requestAnimationFrame(() => (window.asked -= 1)));
+    }
+  };
+})()"""
+"""Counts requests without an answer: what opens after one is not there yet. Runs before the page."""
 WAITS: Final = """() => {
-  const loads = ".page .empty[role=status]:not(.problem), dialog [aria-busy=true]";
+  if (window.asked || document.querySelector("roe-chat:not(:has(.column, .welcome))")) return false;
+  const loads = ".page .empty[role=status]:not(.problem), .column .loading, dialog [aria-busy=true]";
   const busy = `${loads}, button use[href$='#loader-circle']`;
   const endless = (one) => one.effect.getTiming().iterations === Infinity;
   const moves = document.getAnimations().some((one) => one.playState === "running" && !endless(one));

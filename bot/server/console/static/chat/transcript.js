@@ -122,6 +122,13 @@ class Transcript extends Element {
   /** The reader uses the wheel, a finger, a key or the scroll bar. */
   move = () => (this.moved = performance.now());
 
+  /** What the reader unfolds stays in view: the transcript follows only if the end still is, too. */
+  unfold(event) {
+    if (!event.target.closest("summary")) return;
+    this.pinned = false;
+    requestAnimationFrame(() => this.scrolled());
+  }
+
   async loadEarlier() {
     const { talk, scroller } = this;
     if (!talk?.earlier || talk.loadingEarlier) return;
@@ -154,7 +161,7 @@ class Transcript extends Element {
     const [editable, edited] = talk ? [talk.editable, talk.edited] : [0, new Set()];
     return html`
       <div class="scroll" id="scroll" tabindex="0" role="region" aria-label=${t("chat.conversation")} @scroll=${this.scrolled}
-        @wheel=${this.move} @touchmove=${this.move} @keydown=${this.move} @pointerdown=${this.move}>
+        @wheel=${this.move} @touchmove=${this.move} @keydown=${this.move} @pointerdown=${this.move} @click=${this.unfold}>
         <div class="column">
           ${talk?.earlier ? html`<button class="button tiny earlier" id="earlier" type="button" @click=${this.loadEarlier}>${t("chat.earlier")}</button>` : nothing}
           ${talk?.loaded ? nothing : html`<p class="quiet loading" role="status">${t("app.loading")}</p>`}

@@ -52,6 +52,7 @@ class Accounts extends Page {
   /** Replace tokens that the platform refuses; each is tried before it is saved. */
   async replaceToken(account, stored) {
     const platform = (await attempt(getOptions))?.platforms.find(({ name }) => name === stored.platform);
+    if (!this.isConnected) return;
     const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value));
     const changeOf = (values) => ({ kind: "credentials", account, values: filled(values) });
     const fields = stored.credentials.map(({ key, set }) => ({

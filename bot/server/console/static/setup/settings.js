@@ -58,13 +58,16 @@ function announce(applied) {
 
 /**
  * Show the difference that changes make and save them once confirmed; returns what was applied, or null.
- * `version` is that of the file when the person began. Throws ApiError and FieldProblems.
+ * `version` is that of the file when the person began. Nothing is shown to who has left the page meanwhile.
+ * Throws ApiError and FieldProblems.
  * @param {object[]} changes
  * @param {string} version
  * @returns {Promise<any>}
  */
 export async function reviewChanges(changes, version, { title = t("setup.review"), danger = false } = {}) {
+  const page = document.querySelector("#content > *");
   const found = await preview(changes);
+  if (!page?.isConnected) return null;
   return confirmSave({ title, shown: found.difference, danger, version, again: () => preview(changes), write: (now) => save("apply", { changes }, now) });
 }
 
