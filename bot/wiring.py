@@ -16,8 +16,17 @@ from bot.account_state import AccountState
 from bot.account_view import AccountView, LimitsUsage, MessageLimits, no_policy
 from bot.chat_zones import ChatTitles, ChatZones
 from bot.clock import Clock
-from bot.config import AccessEntry, Config, masked, secrets_of
-from bot.domain import LOCAL_PLATFORMS, ChatKind, Isolation, IsolationPolicy, Mention, Origin, Sender
+from bot.config import AccessConfig, AccessEntry, Config, masked, secrets_of
+from bot.domain import (
+    DIRECT_PLATFORMS,
+    LOCAL_PLATFORMS,
+    ChatKind,
+    Isolation,
+    IsolationPolicy,
+    Mention,
+    Origin,
+    Sender,
+)
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
 from bot.profiles import ProvidesSettings
@@ -334,14 +343,17 @@ class Core:
 
     def role_on_home_account(self, sender: Sender) -> Role:
         """Return the role of a person who signed in to the console by a link, by the rules of the account
-        they came from; STRANGER if that account no longer exists.
+        they came from; STRANGER if that account no longer exists. API tokens have granted roles.
         """
         platform, _, id_ = sender.id.partition(":")
+        person = replace(sender, id=id_, account="")
+        origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
+        if platform in DIRECT_PLATFORMS and sender.account == platform:
+            return AccessPolicy(AccessConfig(default="closed"), self.people).role_of(origin)
         home = self.account(sender.account)
         if not home.configured or home.platform != platform or platform in LOCAL_PLATFORMS:
             return Role.STRANGER
-        person = replace(sender, id=id_, account="")
-        return home.policy.role_of(Origin(home.name, platform, "", ChatKind.PRIVATE, "", person))
+        return home.policy.role_of(origin)
 
     def highest_role(self, entry: AccessEntry) -> Role:
         """Return the highest role of an access entry on any account, configured or granted."""

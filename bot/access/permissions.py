@@ -12,7 +12,7 @@ from enum import StrEnum, auto
 from types import MappingProxyType
 
 from bot.access.policy import AccessPolicy, Role
-from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, Sender
+from bot.domain import DIRECT_PLATFORMS, LOCAL_PLATFORMS, ChatKind, Origin, Sender
 from bot.turn import Turn
 
 
@@ -63,6 +63,8 @@ class Permission(StrEnum):
     """See why the service is not ready, and its metrics."""
     PROGRAMS = auto()
     """Install programs on the machine."""
+    TOKENS = auto()
+    """Create, list and revoke API tokens."""
     RAW_RUNS = auto()
     """Call the agent runtime's own API."""
 
@@ -96,6 +98,7 @@ RULES: Mapping[Permission, PermissionRule] = MappingProxyType(
         Permission.CONFIGURE: EVERYWHERE,
         Permission.HEALTH: EVERYWHERE,
         Permission.PROGRAMS: PermissionRule(Role.OWNER, everywhere=True),
+        Permission.TOKENS: PermissionRule(Role.OWNER, everywhere=True),
         Permission.RAW_RUNS: PermissionRule(Role.OWNER, own=Role.OWNER, own_only=True),
     }
 )
@@ -115,10 +118,14 @@ def home_origin(platform: str, account: str, sender: Sender) -> Origin:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A person who requests an action: their role, and their private chat on their own account."""
+    """A person who requests an action: their role, and their private chat on their own account.
+
+    `only` lists the permissions that an API token is limited to (None: no limit).
+    """
 
     role: Role
     home: Origin
+    only: frozenset[Permission] | None = None
 
     @classmethod
     def of_turn(cls, turn: Turn, role: Role) -> Caller:
@@ -161,6 +168,8 @@ class PermissionPolicy:
         cannot act on admins and owners, nor grant those roles.
         """
         rule = RULES[permission]
+        if caller.only is not None and permission not in caller.only:
+            return False
         if rule.own is not None and target.own:
             return caller.role >= rule.own
         if rule.own_only or caller.role < rule.least:
@@ -197,5 +206,10 @@ class PermissionPolicy:
         home = caller.home
         if account == home.account:
             return caller.role >= least
-        known = self._platforms().get(account) == home.platform
-        return known and self._policy(account).role_of(replace(home, account=account)) >= least
+        platform = self._platforms().get(account)
+        if home.platform in DIRECT_PLATFORMS:
+            return platform not in LOCAL_PLATFORMS and caller.role >= least
+        return (
+            platform == home.platform
+            and self._policy(account).role_of(replace(home, account=account)) >= least
+        )

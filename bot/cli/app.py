@@ -28,7 +28,9 @@ agent = typer.Typer(help="Run the agent runtime without the bot.", no_args_is_he
 config = typer.Typer(
     help="Check or upgrade the configuration file, or print its schema.", no_args_is_help=True
 )
-token = typer.Typer(short_help="Print or replace the token of the service.", invoke_without_command=True)
+token = typer.Typer(
+    short_help="Print or replace the token of the service; manage API tokens.", invoke_without_command=True
+)
 agent_token = typer.Typer(
     short_help="Print or replace the token of `roebot agent serve`.", invoke_without_command=True
 )
@@ -54,6 +56,14 @@ class DatabaseKind(StrEnum):
 
     POSTGRES = "postgres"
     SQLITE = "sqlite"
+
+
+class TokenScope(StrEnum):
+    """Scopes of API tokens."""
+
+    READ = "read"
+    TURNS = "turns"
+    ADMIN = "admin"
 
 
 Target = Annotated[DatabaseKind, typer.Option("--to", help="Database to copy to.")]
@@ -163,6 +173,41 @@ def token_rotate(home: Home = None, file: File = None) -> None:
     from bot.cli.token_commands import rotate_service_token
 
     raise SystemExit(rotate_service_token(home, file))
+
+
+@token.command("create")
+def token_create(
+    name: Annotated[str, typer.Option(help="Name, such as ci; the audit log shows it.")],
+    scope: Annotated[TokenScope, typer.Option(help="What the token allows.")],
+    expires: Annotated[str, typer.Option(help="Lifetime in days, such as 90d; at most 366d.")],
+    home: Home = None,
+    file: File = None,
+) -> None:
+    """Create an API token for a program and print it. The service must be running.
+
+    read: GET requests, as an admin; turns: like a member, with its own conversations; admin: like an admin.
+    """
+    from bot.cli.token_commands import create_api_token
+
+    create_api_token(home, file, name, scope.value, expires)
+
+
+@token.command("list")
+def token_list(home: Home = None, file: File = None) -> None:
+    """List the API tokens. The service must be running."""
+    from bot.cli.token_commands import list_api_tokens
+
+    list_api_tokens(home, file)
+
+
+@token.command("revoke")
+def token_revoke(
+    name: Annotated[str, typer.Argument(help="Name of the API token.")], home: Home = None, file: File = None
+) -> None:
+    """Revoke an API token. It stops working at once. The service must be running."""
+    from bot.cli.token_commands import revoke_api_token
+
+    revoke_api_token(home, file, name)
 
 
 @agent_token.callback()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE, ensure_token, rotate_token
 from bot.app.home import find_service, prepare_home
@@ -58,25 +62,63 @@ def link_command(home: Path | None, file: Path | None, *, open_browser: bool) ->
 
     Raises ConfigErrors and StartError.
     """
+    url = str(_call_service(home, file, "POST", "/api/session/links")["url"])
+    if open_browser and _opens(home_folder(home), url):
+        return 0
+    print(url)
+    return int(open_browser)
+
+
+def _call_service(home: Path | None, file: Path | None, method: str, path: str, body: Any = None) -> Any:
+    """Call the running service as the owner, and return the JSON of its response (None if empty).
+
+    Raises ConfigErrors and StartError.
+    """
     import httpx
 
     folder = home_folder(home)
     running = find_service(folder)
     if running is None:
         raise no_service(folder)
-    headers = bearer_headers(service_token(file, folder))
-    path = f"{running.url}/api/session/links"
+    headers, url = bearer_headers(service_token(file, folder)), running.url + path
     try:
-        answer = httpx.post(path, headers=headers, timeout=ASK_SECONDS, trust_env=False)
+        answer = httpx.request(method, url, json=body, headers=headers, timeout=ASK_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
         raise StartError(f"the service at {running.url} does not respond: {type(error).__name__}") from error
     if not answer.is_success:
         raise StartError(f"the service at {running.url} refused the request: {error_detail(answer)}")
-    url = str(answer.json()["url"])
-    if open_browser and _opens(folder, url):
-        return 0
-    print(url)
-    return int(open_browser)
+    return answer.json() if answer.content else None
+
+
+def create_api_token(home: Path | None, file: Path | None, name: str, scope: str, expires: str) -> None:
+    """Create an API token and print it. Raises ConfigErrors and StartError."""
+    lifetime = re.fullmatch(r"([0-9]{1,3})d", expires)
+    if lifetime is None:
+        raise StartError("--expires: expected a number of days such as 90d, at most 366d")
+    body = {"name": name, "scope": scope, "expires_days": int(lifetime[1])}
+    made = _call_service(home, file, "POST", "/api/tokens", body)
+    until = _format_time(made["expires_at"])
+    print(f"roebot: API token {name} ({scope}) expires {until} UTC; it can't be shown again", file=sys.stderr)
+    print(made["token"])
+
+
+def list_api_tokens(home: Path | None, file: Path | None) -> None:
+    """Print the API tokens, a line each; times are UTC. Raises ConfigErrors and StartError."""
+    for one in _call_service(home, file, "GET", "/api/tokens"):
+        state = "expired" if one["expires_at"] <= time.time() else "expires"
+        used = _format_time(one["used_at"]) if one["used_at"] else "never"
+        until = _format_time(one["expires_at"])
+        print(f"{one['name']}: {one['scope']}, {state} {until}, last used {used}, created by {one['by']}")
+
+
+def revoke_api_token(home: Path | None, file: Path | None, name: str) -> None:
+    """Revoke an API token. Raises ConfigErrors and StartError."""
+    _call_service(home, file, "DELETE", f"/api/tokens/{quote(name, safe='')}")
+    print(f"roebot: API token {name} was revoked")
+
+
+def _format_time(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
 
 
 def _opens(folder: Path, url: str) -> bool:

@@ -8,7 +8,7 @@ from bot.access import Permission, Role, Target
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.config import AccessEntry, wrong_entry
-from bot.domain import ChatKind, person_of
+from bot.domain import DIRECT_PLATFORMS, ChatKind, person_of
 
 HERE = "here"
 
@@ -39,7 +39,7 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
     except ValueError:
         return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
     states = call.core.accounts.states()
-    known = {*states, *(platform for platform, _ in states.values())}
+    known = {*states, *DIRECT_PLATFORMS, *(platform for platform, _ in states.values())}
     if entry.scope not in known:
         near = nearest_line(call.texts, nearest(entry.scope, sorted(known)) or sorted(known), mark="")
         return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))

@@ -21,12 +21,14 @@ from agent.config.errors import KeyPath
 from agent.config.reader import choice_message, describe_error, locate_error
 from bot.config.accounts import ACCOUNT_NAME, AccountConfig, RefusedName
 from bot.config.platforms import find_schema, known_platforms
-from bot.domain import LOCAL_PLATFORMS
+from bot.domain import DIRECT_PLATFORMS, LOCAL_PLATFORMS
 
 
 def _check_name(name: str) -> str:
     if not ACCOUNT_NAME.fullmatch(name):
         raise ValueError("expected a name of lowercase letters, digits, - and _, starting with a letter")
+    if name in DIRECT_PLATFORMS:
+        raise ValueError("this name is reserved for callers of the web console and the API; rename it")
     return name
 
 

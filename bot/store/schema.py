@@ -461,6 +461,19 @@ page_sessions = Table(
     Index("page_sessions_of_person", "person"),
 )
 
+# API tokens; only hashes of the secrets are stored.
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("hash", String, nullable=False, unique=True),
+    Column("scope", String, nullable=False),
+    _text("given_by"),
+    _time("given_at"),
+    _time("expires_at"),
+    _time("used_at"),
+)
+
 # Messages per hour and owner of a budget.
 _meter_key = (Column("scope", String, primary_key=True), Column("start", Float, primary_key=True))
 meters = Table("meters", metadata, *_meter_key, _number("value"))

@@ -106,6 +106,7 @@ PAGES = (
             "programs of the agent",
             "forged addresses",
             "copied cookies",
+            "misused API tokens",
             "owners by role",
             "other users of a project",
             "admins of another account",

@@ -92,7 +92,7 @@ def test_a_command_exists_with_its_options(block: Block, line: str) -> None:
         names = [name for name in COMMANDS if " ".join(["roebot", *words[1:]]).startswith(name)]
         assert names, f"{block}: unknown command"
         used = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert used - {"--help"} <= _options(COMMANDS[names[0]]), str(block)
+        assert used - {"--help"} <= _options(COMMANDS[max(names, key=len)]), str(block)
     elif words[1:2] == ["-m"]:
         assert (ROOT / words[2].replace(".", "/")).with_suffix(".py").exists()
 

@@ -139,6 +139,9 @@ SERVICE = {
 """,
     Access.OWNERS: """
     POST /api/settings/restore
+    GET /api/tokens
+    POST /api/tokens
+    DELETE /api/tokens/{name}
 """,
     Access.TOKEN: """
     POST /api/session/links

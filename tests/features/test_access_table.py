@@ -82,6 +82,7 @@ BODIES: Mapping[str, Any] = {
     "POST /api/mcp/servers/check": {"name": "evil", "server": {"command": "false"}},
     "PATCH /api/mcp/servers/{name}": {"server": {"command": "sh"}},
     "POST /api/settings/restore": {"number": 1},
+    "POST /api/tokens": {"name": "evil", "scope": "admin", "expires_days": 366},
     "POST /api/settings/apply": {"changes": [OPENED]},
     "POST /api/settings/preview": {"changes": [OPENED]},
     "POST /api/settings/check": {

@@ -65,6 +65,13 @@ STEPS: tuple[Step, ...] = (
     ("POST /api/profiles/undo", "/api/profiles/undo", {"params": PLACE}, "chat settings"),
     ("PUT /api/session/language", "/api/session/language", {"json": {"language": "zh"}}, "command"),
     ("POST /api/session/links", "/api/session/links", {}, "page link"),
+    (
+        "POST /api/tokens",
+        "/api/tokens",
+        {"json": {"name": "ci", "scope": "turns", "expires_days": 1}},
+        "API token created",
+    ),
+    ("DELETE /api/tokens/{name}", "/api/tokens/ci", {}, "API token revoked"),
     ("POST /api/schedules", "/api/schedules", {"json": "schedule"}, "schedule"),
     ("PATCH /api/schedules/{schedule}", "/api/schedules/1", {"json": {"text": "b"}}, "schedule"),
     ("POST /api/schedules/{schedule}/pause", "/api/schedules/1/pause", {}, "schedule"),

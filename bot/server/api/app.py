@@ -16,6 +16,7 @@ from bot.access import Role
 from bot.dispatch.side_tasks import keep_running
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
+    api_tokens,
     channels,
     conversations,
     display_names,
@@ -27,6 +28,7 @@ from bot.server.api import (
     turn_changes,
     turns,
 )
+from bot.server.api.api_tokens import revoke_expired_roles
 from bot.server.api.auth import authorize, open_to
 from bot.server.api.credential_attempts import make_attempts
 from bot.server.api.dependencies import ApiServices, RuntimeClients
@@ -42,6 +44,7 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ROUTED = (
     health,
     sign_in,
+    api_tokens,
     channels,
     conversations,
     display_names,
@@ -145,8 +148,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _sweep(services: ApiServices) -> None:
-    """Delete expired files of accepted messages, hourly."""
+    """Delete expired files of accepted messages and the roles of expired API tokens, hourly."""
     inbox = InboxFiles(services.home)
     while True:
         await inbox.delete_expired(services.clock.now())
+        await revoke_expired_roles(services)
         await services.clock.sleep(SWEEP_EVERY)

@@ -31,6 +31,8 @@ NOT_YOURS = "Your role does not allow this."
 FOR_ALL_ACCOUNTS = "Only admins of all accounts can do this, because it affects everyone."
 FOR_OWNERS = "Only owners can do this."
 NOT_KNOWN = "Sign in first."
+READ_ONLY = "This API token may only read. Create one with the scope turns or admin."
+SAFE_METHODS = ("GET", "HEAD")
 _CALLER, _LEAST, _PERMISSION = "roebot.caller", "__roebot_least__", "__roebot_permission__"
 HERE = Sender(OWNER)
 """Sender that represents callers with the service token."""
@@ -42,6 +44,7 @@ class AuthMethod(StrEnum):
 
     TOKEN = "token"  # noqa: S105
     LINK = "link"
+    API_TOKEN = "api_token"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Principal:
 
     `sender` is the author recorded for the caller's actions; `session` is the hash of the session key ("" if
     the caller sent the token). `generation` is that of the token under which the owner signed in; `locale`
-    lists the languages of the request.
+    lists the languages of the request; `only` the permissions to which an API token is limited, for reading
+    alone (None: no limit).
     """
 
     role: Role
@@ -59,6 +63,7 @@ class Principal:
     session: str = ""
     generation: int = 0
     locale: str = field(default="", compare=False)
+    only: frozenset[Permission] | None = None
 
     @property
     def is_local_owner(self) -> bool:
@@ -83,7 +88,7 @@ class Principal:
     @property
     def caller(self) -> Caller:
         """Return the caller in the permission policy's format."""
-        return Caller(self.role, home_origin(WEB, WEB, self.sender))
+        return Caller(self.role, home_origin(WEB, WEB, self.sender), self.only)
 
     @property
     def memory_scope(self) -> str:
@@ -203,6 +208,8 @@ async def authorize(request: Request) -> None:
     endpoint = request.scope.get("endpoint")
     if not is_open(endpoint):
         by = await require_caller(request)
+        if by.only is not None and request.method not in SAFE_METHODS:
+            raise HTTPException(403, READ_ONLY)
         own = Target(by.caller.home.account, own=True)
         check(request.app.state.services, by, required_permission(endpoint), own)
 

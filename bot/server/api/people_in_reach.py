@@ -7,6 +7,7 @@ from fastapi import HTTPException
 from bot.access import Permission, Role, Target
 from bot.config import AccessEntry, wrong_person
 from bot.config.platforms import known_platforms
+from bot.domain import DIRECT_PLATFORMS
 from bot.server.api.auth import NOT_YOURS, Principal, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
@@ -45,7 +46,8 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
     target = Target(who.scope, rank=services.core.highest_role(who))
     if not may(services, by, Permission.PERSONAL_DATA, target):
         raise HTTPException(403, NOT_YOURS)
-    known = {*known_platforms(), *(platform for platform, _ in services.core.accounts.states().values())}
+    running = (platform for platform, _ in services.core.accounts.states().values())
+    known = {*known_platforms(), *DIRECT_PLATFORMS, *running}
     if who.scope not in known:
         expected = ", ".join(sorted(known))
         raise HTTPException(422, f"person: unknown platform {who.scope}; expected one of {expected}")

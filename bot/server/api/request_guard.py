@@ -30,6 +30,7 @@ from agent.shared.http_guard import (
 from bot.config.models import ServerConfig
 from bot.config.server_limits import KILOBYTE, ServerLimits
 from bot.errors import StoreError
+from bot.server.api.api_tokens import PREFIX
 from bot.server.api.auth import Principal, attach_principal
 from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
 from bot.server.api.errors import GENERIC, error_response
@@ -186,6 +187,9 @@ class CallerCheck:
         owner's.
         """
         if sent := sent_tokens(headers):
+            named = [one for one in sent if one.startswith(PREFIX) and not self._sessions.is_token(one)]
+            if named and self._links is not None:
+                return await self._links.check_api_token(scope, named[0], self._attempts)
             is_known = await self._sessions.check_token(scope, sent, self._attempts)
             return self._sessions.owner if is_known else None
         if self._links is None:

@@ -25,8 +25,29 @@ class SignInLink(ApiModel):
     expires_at: float
 
 
+class ApiTokenInfo(ApiModel):
+    """An API token. `by` is its creator as `platform:id`; times are UTC (s), `used_at` is 0 if it was never
+    used and is updated at most once a minute.
+    """
+
+    name: str
+    scope: str
+    by: str
+    created_at: float
+    expires_at: float
+    used_at: float
+
+
+class CreatedApiToken(ApiTokenInfo):
+    """A new API token with its secret."""
+
+    token: str
+
+
 class SignedIn(ApiModel):
-    """The signed-in caller. `how` is token or link; `account` is the one that they signed in from."""
+    """The signed-in caller. `how` is token, link or api_token; `account` is the one that they signed in
+    from.
+    """
 
     person: str
     name: str

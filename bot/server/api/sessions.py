@@ -17,6 +17,7 @@ from bot.access.one_time_codes import (
     hash_secret,
 )
 from bot.domain import person_of
+from bot.server.api.api_tokens import find_token_caller
 from bot.server.api.auth import HERE, WEB, AuthMethod, Principal, audit_actor
 from bot.server.api.credential_attempts import CredentialAttempts, CredentialKind
 from bot.server.api.dependencies import ApiServices
@@ -82,6 +83,17 @@ class LinkSessions:
         """Return the person with this session key, or None if the session or their access has ended."""
         return await self._load_person(hash_secret(key))
 
+    async def check_api_token(
+        self, scope: Scope, sent: bytes, attempts: CredentialAttempts
+    ) -> Principal | None:
+        """Return the caller for an API token, or None if it is invalid. Raises TooManyAttempts."""
+        hashed = hash_secret(sent.decode("latin-1"))
+
+        async def find() -> Principal | None:
+            return await find_token_caller(self._services, hashed)
+
+        return await attempts.check(scope, CredentialKind.TOKEN, find)
+
     async def load_owner(self, key: str) -> Principal | None:
         """Return the owner if the key belongs to one of their sessions."""
         return await self._load_owner(self._hash_owner(key))
@@ -92,6 +104,8 @@ class LinkSessions:
             return None
         if not caller.session:
             return caller
+        if caller.how is AuthMethod.API_TOKEN:
+            return await find_token_caller(self._services, caller.session)
         load = self._load_owner if caller.is_local_owner else self._load_person
         return await load(caller.session)
 

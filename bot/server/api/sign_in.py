@@ -17,7 +17,7 @@ from agent.shared.client_address import client_of
 from bot.access import Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, OWNER_SESSION_LASTS, SESSION_LASTS
 from bot.server.api import schemas
-from bot.server.api.auth import FOR_OWNERS, By, audit_actor, find_caller, open_to, requires
+from bot.server.api.auth import FOR_OWNERS, AuthMethod, By, audit_actor, find_caller, open_to, requires
 from bot.server.api.credential_attempts import Attempts, CredentialAttempts, CredentialKind
 from bot.server.api.dependencies import Services
 from bot.server.api.sessions import (
@@ -99,7 +99,7 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
         if key := request.cookies.get(name):
             await known.end_session(key)
     by = find_caller(request)
-    if by is not None and by.session:
+    if by is not None and by.session and by.how is not AuthMethod.API_TOKEN:
         await services.db.transact(
             record_event, audit_actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now()
         )

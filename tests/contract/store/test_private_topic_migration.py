@@ -10,6 +10,7 @@ from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 ADDED_SINCE = (
+    "DROP TABLE api_tokens",
     "DROP INDEX turns_failed",
     "ALTER TABLE chats DROP COLUMN title",
     "DROP TABLE model_usage",
