@@ -1,4 +1,5 @@
-"""Fault points: named steps of a turn, an erasure or an event at which tests kill the process or run code.
+"""Named steps of a turn, an erasure or an event, at which tests kill the process or run code, and which
+`watch_steps` observes.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
 SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
@@ -11,6 +12,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 
 VARIABLE = "ROEBOT_FAULT"
@@ -89,11 +91,29 @@ class FaultPlan:
 
 
 _plan = FaultPlan(os.environ)
+_watcher: ContextVar[Callable[[AnyStep], None] | None] = ContextVar("step_watcher", default=None)
 
 
 def reach(step: AnyStep) -> None:
     """Record that the process has reached `step`, and kill it if a fault test requests that."""
     _plan.reach(step)
+    report_step(step)
+
+
+def report_step(step: AnyStep) -> None:
+    """Report a step to the watcher of this context only."""
+    if (watch := _watcher.get()) is not None:
+        watch(step)
+
+
+@contextmanager
+def watch_steps(watch: Callable[[AnyStep], None] | None) -> Iterator[None]:
+    """Call `watch` (None: nothing) with each step that this context and the tasks that it starts reach."""
+    token = _watcher.set(watch)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ as prices change. Tasks of ACP agents count as one call, since nothing reports t
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,6 +25,14 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import LLMResult
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from agent.core.call_records import (
+    CANCELLED,
+    OK,
+    count_model_call,
+    count_usage,
+    name_outcome,
+    record_tool_call,
+)
 from agent.core.model_request import AnyResponse, Handler, Request, Response, is_from_person, with_note
 from agent.core.run_context import RunContext
 from agent.core.run_meter import (
@@ -63,7 +72,7 @@ class UsageCounter(BaseCallbackHandler):
     def __init__(self, meter: RunMeter, clock: Callable[[], float] = time.time) -> None:
         self._meter = meter
         self._clock = clock
-        self._models: dict[UUID, tuple[str | None, float]] = {}
+        self._open: dict[UUID, tuple[str, float]] = {}
 
     def on_chat_model_start(
         self,
@@ -74,25 +83,34 @@ class UsageCounter(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        self._models[run_id] = (metadata or {}).get(NAME_KEY), self._clock()
+        self._open[run_id] = (metadata or {}).get(NAME_KEY) or "", self._clock()
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        name, begin = self._models.pop(run_id, (None, self._clock()))
+        name = self._open[run_id][0] if run_id in self._open else ""
         cost, used = 0.0, None
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
                 if isinstance(message, AIMessage) and message.usage_metadata:
-                    cost += self._meter.charge(message.usage_metadata, name)
+                    charged = self._meter.charge(message.usage_metadata, name)
+                    count_usage(name, message.usage_metadata, charged, self._meter.limits.currency)
+                    cost += charged
                     used = sum_usage([message])
-        self._record(name, begin, **{**(used or {}), "cost": cost})
+        self._record(run_id, OK, **{**(used or {}), "cost": cost})
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        name, begin = self._models.pop(run_id, (None, self._clock()))
-        self._record(name, begin, error=type(error).__name__)
+        self._record(run_id, name_outcome(error), error=type(error).__name__)
 
-    def _record(self, model: str | None, begin: float, **more: Any) -> None:
-        call = {"model": model or "", "begin": begin, "end": self._clock(), "task": current_task.get()}
+    def close(self) -> None:
+        """Record the calls that were cancelled, which langchain doesn't always report."""
+        for run_id in [*self._open]:
+            self._record(run_id, CANCELLED, error=asyncio.CancelledError.__name__)
+
+    def _record(self, run_id: UUID, outcome: str, **more: Any) -> None:
+        end = self._clock()
+        model, begin = self._open.pop(run_id, ("", end))
+        count_model_call(model, end - begin, outcome)
+        call = {"model": model, "begin": begin, "end": end, "task": current_task.get()}
         self._meter.model_calls.append({**call, **more})
 
 
@@ -117,13 +135,14 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         shared = current_meter()
         meter = shared or self._find_meter(request.runtime, request.state)
         # A turn that failed may run again, with counts that are not stored yet.
-        goes_on = True
+        goes_on, counter = True, UsageCounter(meter)
         try:
-            with use_meter(meter), attach_callback(UsageCounter(meter)):
+            with use_meter(meter), attach_callback(counter):
                 response = await handler(request)
             answer = get_answer(response)
             goes_on = answer is not None and bool(answer.tool_calls)
         finally:
+            counter.close()
             if shared is None and meter.model_calls:
                 calls, meter.model_calls = meter.model_calls, []
                 request.runtime.stream_writer({"type": MODEL_CALLS, "calls": calls})
@@ -145,7 +164,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
             text = refusal(exceeded)
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         with use_meter(meter):
-            result = await handler(request)
+            result = await record_tool_call(request, handler)
         if request.tool is not None:
             meter.done[call["name"]] += 1
         return result

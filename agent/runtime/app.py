@@ -34,6 +34,7 @@ from agent.runtime.http import assistants, crons, graph_tools, protocol, runs, s
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
+from agent.runtime.metrics import render_runtime_metrics
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
@@ -56,6 +57,7 @@ from agent.shared.http_guard import (
 )
 from agent.shared.json_routes import describe_invalid_request, make_router
 from agent.shared.live_token import LiveToken
+from agent.shared.metrics import measure_lag
 from agent.shared.table_copy import find_missing_copy
 
 log = structlog.get_logger("agent.runtime")
@@ -178,6 +180,7 @@ async def open_runtime(
             "expire threads": partial(sweep_threads, runtime, sleep),
             "start runs of crons": partial(runner.run, partial(start_cron_run, runtime)),
             "call webhooks": hooks.run,
+            "measure lag": partial(measure_lag, asyncio.sleep),
         }
         if url is not None:  # a SQLite file has a single owner
             jobs["keep leases"] = manager.keep_leases
@@ -218,6 +221,15 @@ async def check_server(runtime: Runtime) -> Response:
     """Check that the server responds and that its database can be written and read."""
     await runtime.probe.check()
     return json_response({"ok": True})
+
+
+@server_routes.get("/metrics")
+async def get_metrics(request: Request, runtime: Runtime) -> Response:
+    """Return the metrics of this process, as OpenMetrics if the client accepts it."""
+    text, media_type = await asyncio.to_thread(
+        render_runtime_metrics, request.headers, runtime.manager.list_active()
+    )
+    return Response(text, headers={"content-type": media_type})
 
 
 health_route.add_api_route("/health", check_server, methods=["GET"], name="get_health")

@@ -13,6 +13,7 @@ from agent.runtime.encode import dumps
 from agent.runtime.executor import Executor
 from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
+from agent.runtime.metrics import count_ended_run
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.store import runs
 from agent.runtime.store.database import RuntimeDatabase
@@ -66,6 +67,7 @@ class OutcomeWriter:
             channel.replace_frames(frames, "error", dumps(reason))
             frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
             await self._retries.repeat(partial(self._write, active, outcome, chunk))
+        count_ended_run(outcome.status)
         return outcome, frames
 
     async def _write(self, active: ActiveRun, outcome: AttemptOutcome, chunk: LogChunk | None) -> None:

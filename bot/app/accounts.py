@@ -164,7 +164,7 @@ class AccountDirectory:
             self._set_broken(config, error)
             return None
         self._broken.pop(config.name, None)
-        governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
+        governor = RateGovernor(manifest.budgets, self._clock, config.name, scale=config.rate_scale)
         channel = self._channels.setdefault(
             (config.name, config.platform), AccountChannel(config.name, adapter, manifest, governor)
         )
@@ -226,7 +226,8 @@ class AccountDirectory:
             self._set_broken(config, error)
             return
         if config.rate_scale != account.config.rate_scale:
-            channel.governor = RateGovernor(channel.manifest.budgets, self._clock, scale=config.rate_scale)
+            budgets = channel.manifest.budgets
+            channel.governor = RateGovernor(budgets, self._clock, config.name, scale=config.rate_scale)
         channel.assistant = config.assistant_id or ""
         account.config = config
         account.restart.set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 
 import structlog
 
@@ -16,6 +15,7 @@ from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, 
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.acknowledgements import Acknowledgements
+from bot.dispatch.observation import observe_turn
 from bot.dispatch.pacing import AccountChannel, ChannelRegistry, typing_shown
 from bot.dispatch.questions import APPROVAL_LASTS, mark_resolved
 from bot.dispatch.reply.delivery import (
@@ -23,6 +23,7 @@ from bot.dispatch.reply.delivery import (
     add_buttons,
     composed_outcome,
     final_parts,
+    parts_of_answer,
     spent_tokens,
     with_stopper,
     without_retried_failure,
@@ -38,7 +39,7 @@ from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender, ToolStep
 from bot.errors import RoebotError, RuntimeUnreachable, StoreUnavailable
-from bot.render.partial_markdown import close_fence
+from bot.faults import watch_steps
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
@@ -214,7 +215,8 @@ class Dispatcher:
                     if channel is None:
                         return
                     self.acknowledgements.adopt(turn)
-                    await self._answer_turn(claim, channel)
+                    with observe_turn(turn, self._clock, is_new=isinstance(claim, Begin)):
+                        await self._answer_turn(claim, channel)
                     self.acknowledgements.on_answered(conversation)
                 case Idle():
                     return
@@ -283,7 +285,7 @@ class Dispatcher:
                     covers=question.covers,
                     joined=outcome.joined,
                 )
-            parts, spent = _parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
+            parts, spent = parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
             joined, steps, error, trace = outcome.joined, outcome.steps, outcome.error, outcome.trace
             await delivery.compose(parts, error, spent, joined, steps, trace)
         await delivery.finish(outcome.state, error=outcome.error)
@@ -365,7 +367,9 @@ class Dispatcher:
         question = await self._db.transact(load_turn, turn.asked_by)
         if question is not None:
             texts = self._texts_for(turn)
-            await mark_resolved(turn, self._reply_sender(question.turn, question.parts, channel), texts)
+            sender = self._reply_sender(question.turn, question.parts, channel)
+            with watch_steps(None):
+                await mark_resolved(turn, sender, texts)
 
     async def _work_control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
@@ -379,17 +383,22 @@ class Dispatcher:
         channel = await self._connected_channel(turn)
         if channel is None:
             return
+        with observe_turn(turn, self._clock, is_new=turn.state is TurnState.ACCEPTED):
+            await self._answer_control(stored, channel)
+
+    async def _answer_control(self, stored: Resume, channel: AccountChannel) -> None:
+        turn = stored.turn
         if turn.state is TurnState.ACCEPTED:
             try:
                 result = await self._run_command(turn, channel)
                 if result.composed:
-                    await self._work_control(turn_id)
+                    await self._work_control(turn.id)
                 else:
                     with self._unsealed(turn, result):
                         outcome = RunOutcome(result.text, used=result.used)
                         await self._close_turn(stored, channel, outcome, result.documents, result.buttons)
             finally:
-                self._stop_notices.close(turn_id)
+                self._stop_notices.close(turn.id)
         else:
             ended = composed_outcome(turn)
             await Delivery(self._reply_sender(turn, stored.parts, channel)).finish(
@@ -480,19 +489,3 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
-
-
-def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
-    """Return an answer's parts, with the features' additions if it is complete.
-
-    On platforms with buttons, a message ends after an addition that has buttons.
-    """
-    channel, renderer, text = sender.channel, sender.renderer, outcome.text
-    parts: list[Part] = []
-    for one in outcome.additions if outcome.state is TurnState.DONE else ():
-        text = "\n\n".join(filter(None, [close_fence(text), one.text]))
-        if one.buttons and channel.capabilities.asks_choice is not None:
-            parts += add_buttons(final_parts(RunOutcome(text), channel, renderer), one.buttons, channel)
-            text = ""
-    parts += final_parts(replace(outcome, text=text), channel, renderer)
-    return [replace(part, index=index) for index, part in enumerate(parts)]

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
+from prometheus_client import Counter, Histogram
 
+from agent.shared.metrics import REGISTRY
 from bot.clock import Clock
 from bot.core.rate_limits import BurstBucket, FixedWindow, RateLimit, SlidingWindow
 from bot.dispatch.alarms import Alarm, Alarms
@@ -32,6 +34,19 @@ from bot.platforms.capabilities import Capabilities, find_capabilities
 from bot.platforms.manifest import Budget, Manifest, Operation, Scope
 
 log = structlog.get_logger(__name__)
+_rate_waits = Histogram(
+    "roebot_rate_wait_seconds",
+    "Time in seconds for which calls waited for rate limits, behind earlier calls of their chat",
+    ["account", "operation"],
+    buckets=(0.01, 0.1, 0.5, 1, 2.5, 5, 15, 60, 300),
+    registry=REGISTRY,
+)
+_rate_limit_hits = Counter(
+    "roebot_rate_limit_hits",
+    "Calls that a platform refused for its rate limit",
+    ["account"],
+    registry=REGISTRY,
+)
 
 # Seconds between attempts, and the total wait for the runtime, or for a file from a platform.
 DELAYS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -146,12 +161,16 @@ class _Gate:
 class RateGovernor:
     """Grants an account's calls within the platform's published limits.
 
-    `scale` multiplies every period (for an emulator, or an account with raised limits).
+    `account` is its name for metrics. `scale` multiplies every period (for an emulator, or an account with
+    raised limits).
     """
 
-    def __init__(self, budgets: Sequence[Budget], clock: Clock, *, scale: float = 1.0) -> None:
+    def __init__(
+        self, budgets: Sequence[Budget], clock: Clock, account: str = "", *, scale: float = 1.0
+    ) -> None:
         self._budgets = tuple(budgets)
         self._clock = clock
+        self._name = account
         self._scale = scale
         self._account = _Gate(self._make_windows(Scope.ACCOUNT, None))
         self._chats: dict[str, _Gate] = {}
@@ -166,7 +185,7 @@ class RateGovernor:
         """Wait until a required call may start; the caller makes it within the context. Calls to the same
         chat are serialized.
         """
-        gate = self._chat_gate(address)
+        gate, asked = self._chat_gate(address), self._clock.now()
         async with gate.in_line():
             await self._wait_for_gate(gate, operation)
             try:
@@ -175,6 +194,7 @@ class RateGovernor:
                     started = self._count_start(gate, operation)
             finally:
                 self._choose_next()
+            _rate_waits.labels(self._name, operation.value).observe(max(0.0, started - asked))
             try:
                 yield
             finally:
@@ -241,6 +261,7 @@ class RateGovernor:
 
     def add_penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
         """Block calls for `seconds`, as requested by the platform."""
+        _rate_limit_hits.labels(self._name).inc()
         gate = self._account if account_wide else self._chat_gate(address)
         gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
 

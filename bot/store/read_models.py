@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.domain import Part, ToolStep
 from bot.store.connection import (
+    AT_WORK,
     NEWEST,
     OPEN,
     Connection,
@@ -151,6 +152,10 @@ PARTS_OF_TURNS = sql(
     WHERE turn_id IN :turns ORDER BY turn_id, position""",
     "turns",
 )
+OLDEST_WAITING = sql(
+    "SELECT MIN(CASE WHEN ready_at > created_at THEN ready_at ELSE created_at END) FROM turns"
+    f" WHERE state = 'accepted' AND ready_at <= :now AND {AT_WORK}"
+)
 COUNT_OPEN_TURNS = sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")
 
 
@@ -198,6 +203,12 @@ def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
 def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
     """Count the open turns by (kind, state)."""
     return {(row[0], row[1]): row[2] for row in connection.execute(COUNT_OPEN_TURNS).all()}
+
+
+def find_oldest_waiting(connection: Connection, now: float) -> float | None:
+    """Return since when the turn that has waited longest to start could have started (s), or None."""
+    found: float | None = connection.execute(OLDEST_WAITING, {"now": now}).scalar_one()
+    return found
 
 
 def _turn(

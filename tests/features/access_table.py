@@ -127,6 +127,7 @@ SERVICE = {
 """,
     Access.ALL: """
     GET /metrics
+    GET /metrics/agent
     GET /api/events/sources
     POST /api/events/sources/{source}/replay
     POST /api/events/sources/{source}/test
@@ -210,6 +211,7 @@ MANAGEMENT = {
 LANGGRAPH = {
     Access.OWNERS: """
     GET /ok
+    GET /metrics
     GET /info
     POST /assistants
     POST /assistants/search

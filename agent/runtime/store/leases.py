@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from agent.errors import AgentError
 from agent.runtime.domain import Run
 from agent.runtime.store.statements import execute_sql, is_sqlite
+from agent.shared.metrics import count_refused_write
 
 RENEW_EVERY: Final = 1.0
 EXPIRES_AFTER: Final = 7.0
@@ -50,10 +51,11 @@ SELECT_HOLDER: Final = "SELECT owner, fence FROM runs WHERE run_id = ?"
 
 
 class LeaseLost(AgentError):
-    """Another process executes the run; nothing was written."""
+    """Another process executes the run; nothing was written. Each one counts as a refused write."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
+        count_refused_write("run")
         super().__init__("Another process has taken over this run.")
 
 

@@ -21,6 +21,7 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited, RuntimeProb
 from bot.faults import Step, reach
 from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation
+from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
 from bot.store.usage import TurnUsage, increment_counter
 from bot.texts import Texts
@@ -123,6 +124,22 @@ def add_buttons(parts: Sequence[Part], buttons: Sequence[Button], channel: Accou
         return [*parts]
     shown = replace(texts[-1], choices=tuple(commands), commands=tuple(commands.values()))
     return [shown if part is texts[-1] else part for part in parts]
+
+
+def parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
+    """Return an answer's parts, with the features' additions if it is complete.
+
+    On platforms with buttons, a message ends after an addition that has buttons.
+    """
+    channel, renderer, text = sender.channel, sender.renderer, outcome.text
+    parts: list[Part] = []
+    for one in outcome.additions if outcome.state is TurnState.DONE else ():
+        text = "\n\n".join(filter(None, [close_fence(text), one.text]))
+        if one.buttons and channel.capabilities.asks_choice is not None:
+            parts += add_buttons(final_parts(RunOutcome(text), channel, renderer), one.buttons, channel)
+            text = ""
+    parts += final_parts(replace(outcome, text=text), channel, renderer)
+    return [replace(part, index=index) for index, part in enumerate(parts)]
 
 
 # Seconds between attempts of a call that failed temporarily; the last one repeats until GIVE_UP has passed.

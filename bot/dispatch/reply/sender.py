@@ -5,10 +5,11 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from bot.dispatch.observation import observe_delivery
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
 from bot.dispatch.reply.mentions import build_names
@@ -29,6 +30,7 @@ from bot.domain import (
 from bot.errors import NotModified
 from bot.faults import Step, reach
 from bot.platforms.base import Adapter, TooLong
+from bot.platforms.manifest import Operation
 from bot.render.mentions import find_in_markdown, names_in
 from bot.render.renderer import Renderer
 from bot.store.known_names import list_known_names
@@ -177,7 +179,8 @@ class ReplySender:
         self.stage_part(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
-        platform_id = await self._send(part, final=final, full=full, unsure=action.unknown)
+        with self._observe(Operation.POST):
+            platform_id = await self._send(part, final=final, full=full, unsure=action.unknown)
         reach(Step.PART_SENT if final else Step.POSTED)
         self._remember_message(platform_id)
         state = PartState.FINAL if final else PartState.POSTED
@@ -187,7 +190,7 @@ class ReplySender:
         """Replace the text of a posted message."""
         part = action.part
         if (adapter := self.channel.capabilities.edits) is not None:
-            with suppress(NotModified):
+            with suppress(NotModified), self._observe(Operation.FINAL if final else Operation.EDIT):
                 message = self._outbound_message(part, final=final, full=full)
                 await adapter.edit(message, part.platform_id)
         reach(Step.PART_SENT if final else Step.MID_STREAM)
@@ -198,12 +201,13 @@ class ReplySender:
         """Delete a message, or clear its text where the platform can't delete."""
         deletes, edits = self.channel.capabilities.deletes, self.channel.capabilities.edits
         if deletes is not None:
-            await deletes.delete(self.turn.address, action.part.platform_id)
+            with self._observe(Operation.FINAL):
+                await deletes.delete(self.turn.address, action.part.platform_id)
         elif edits is not None:
             empty = self._outbound_message(
                 replace(action.part, content=RETRACTED_TEXT), final=True, full=False
             )
-            with suppress(NotModified):
+            with suppress(NotModified), self._observe(Operation.FINAL):
                 await edits.edit(empty, action.part.platform_id)
         self.reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
 
@@ -252,6 +256,9 @@ class ReplySender:
                 seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
             )
         )
+
+    def _observe(self, operation: Operation) -> AbstractContextManager[None]:
+        return observe_delivery(self.channel.account, operation.value)
 
     def _remember_message(self, platform_id: str) -> None:
         """Store a message id, so that replies to it find their conversation."""

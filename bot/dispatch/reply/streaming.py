@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from agent.shared.aio import shielded
+from bot.dispatch.observation import observe_delivery
 from bot.dispatch.pacing import TYPING_EVERY, Applicant, show_typing
 from bot.dispatch.reply.diff import RETRACTED_TEXT, Action, EditPart, PostPart
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.transcript import REMARK, Draft
 from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
+from bot.faults import Step, report_step
 from bot.platforms.base import StreamsDrafts, TooLong
 from bot.platforms.manifest import Operation
 from bot.render.renderer import Splitter, format_progress
@@ -420,7 +422,9 @@ class ReplyStreamer:
                 return 0.0
             try:
                 self._drafted = True
-                await adapter.draft(message, turn.id)
+                with observe_delivery(self._sender.channel.account, Operation.DRAFT.value):
+                    await adapter.draft(message, turn.id)
+                report_step(Step.POSTED)
             except DeliveryError as error:
                 return self._handle_failure(error)
         return self._manifest.frame_interval

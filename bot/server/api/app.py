@@ -12,6 +12,7 @@ from fastapi import Depends, FastAPI, HTTPException
 from fastapi.middleware import Middleware
 
 from agent.shared.body_limits import BodyLimits
+from agent.shared.metrics import measure_lag
 from bot.access import Role
 from bot.dispatch.side_tasks import keep_running
 from bot.platforms.local.files import InboxFiles
@@ -22,6 +23,7 @@ from bot.server.api import (
     display_names,
     documentation,
     health,
+    metrics,
     overview,
     search,
     sign_in,
@@ -33,7 +35,7 @@ from bot.server.api.auth import authorize, open_to
 from bot.server.api.credential_attempts import make_attempts
 from bot.server.api.dependencies import ApiServices, RuntimeClients
 from bot.server.api.errors import add_handlers
-from bot.server.api.health import Gauges
+from bot.server.api.metrics import Gauges
 from bot.server.api.request_guard import HEADERS, UnexpectedErrorHandler, guard_requests, make_body_rules
 from bot.server.api.sessions import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions
@@ -43,6 +45,7 @@ SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ROUTED = (
     health,
+    metrics,
     sign_in,
     api_tokens,
     channels,
@@ -122,13 +125,12 @@ async def refuse_unknown(path: str) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: ApiServices = app.state.services
-    gauges: Gauges = app.state.gauges
     langgraph = services.runtime_client()
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
     works: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "token_file": services.token.follow_file,
-        "loop_lag": partial(gauges.measure_lag, services.clock),
+        "loop_lag": partial(measure_lag, services.clock.sleep),
         "inbox_sweep": partial(_sweep, services),
     }
     upkeep = [

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from bot.app.http_server import api_services
@@ -19,10 +17,7 @@ from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StoreError
 from bot.server.api.app import create_app
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.health import LAG_EVERY, Gauges
 from bot.server.api.request_guard import UnexpectedErrorHandler
-from bot.store.usage import increment_counter
-from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SIGNED
 from tests.harness.plugins import PIGEON, plugin_packages
 from tests.platforms.web.serving import serving, world
@@ -82,51 +77,6 @@ async def test_commands_are_offered_with_their_summaries(tmp_path: Path) -> None
         assert known["plan"]["usage"] == "/plan [on/off]"
         assert known["accounts"]["role"] == "admin"
         assert known["stop"]["summary"]
-
-
-async def test_metrics_count_turns_and_states(tmp_path: Path) -> None:
-    async with world(tmp_path) as service:
-        conversation = await service.open()
-        posted = await service.say(conversation, "hello")
-        await service.turn(posted["turn"])
-        await service.say(conversation, "")
-        answer = await service.http.get("/metrics")
-        assert answer.headers["content-type"].startswith("text/plain")
-        samples = {
-            (sample.name, *sorted(sample.labels.items())): sample.value
-            for family in text_string_to_metric_families(answer.text)
-            for sample in family.samples
-        }
-        accepted = "roebot_turns_accepted_total"
-        assert samples[accepted, ("kind", "chat"), ("refused", "false")] == 1
-        assert samples[accepted, ("kind", "notice"), ("refused", "true")] == 1
-        assert samples["roebot_account_state", ("account", "web"), ("state", "live")] == 1
-        assert samples["roebot_account_state", ("account", "web"), ("state", "failed")] == 0
-        assert samples[("roebot_runs_running",)] == 0
-        assert ("roebot_event_loop_lag_seconds",) in samples
-
-
-async def test_durable_counts_are_in_the_metrics(tmp_path: Path) -> None:
-    async with world(tmp_path) as service:
-        for _ in range(3):
-            await service.service.db.transact(increment_counter, "web", "undelivered")
-        await service.service.db.transact(increment_counter, "web", "possibly_repeated")
-        text = (await service.http.get("/metrics")).text
-        assert 'roebot_undelivered_total{account="web"} 3.0' in text
-        assert 'roebot_possibly_repeated_total{account="web"} 1.0' in text
-
-
-async def test_the_lag_is_what_a_sleep_takes_too_long() -> None:
-    clock = ManualClock()
-    gauges = Gauges()
-    task = asyncio.create_task(gauges.measure_lag(clock))
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await clock.advance(LAG_EVERY)
-    assert gauges.lag <= max(0.0, loop.time() - began)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 async def test_signing_in_and_out(tmp_path: Path) -> None:
