@@ -134,6 +134,12 @@ async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path:
             table = tab.page.get_by_role("table", name="People")
             await expect(table).to_contain_text("All accounts on Telegram")
             await expect(tab.page.locator("#content")).to_contain_text("Everyone else gets a notice")
+            await table.get_by_role("button", name="Role of").click()
+            await expect(tab.page.get_by_role("menu")).to_contain_text("This role is set in config.yaml.")
+            assert await serious(tab.page) == []
+            await tab.page.get_by_role("menuitem", name="Settings").click()
+            await expect(tab.page.locator("h1")).to_have_text("Settings")
+            await tab.page.go_back()
             await tab.page.get_by_role("button", name="Grant role").click()
             who = tab.dialog.get_by_role("combobox", name="Person or group")
             await who.fill("telegram:1")
@@ -217,6 +223,7 @@ access: {admins: ["telegram:1"]}
             await tab.page.get_by_role("button", name="Role of Ann").click()
             await tab.page.get_by_role("menuitemradio", name="Admin on telegram", exact=True).click()
             await expect(said(tab, "Role of Ann saved: Admin on telegram.")).to_be_visible()
+            await expect(tab.page.locator(".toast")).to_have_count(1)
             assert await serious(tab.page) == []
             row = tab.page.get_by_role("row").filter(has=tab.page.get_by_role("link", name="Ann"))
             await expect(row).to_contain_text("Admin")

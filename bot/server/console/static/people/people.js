@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit.js";
 import { get, post, put, remove, withQuery } from "../api/client.js";
+import { go } from "../app/router.js";
 import { t } from "../texts/texts.js";
 import { attempt, confirmDialog, formDialog, toast } from "../ui/dialog.js";
 import { initials, time } from "../ui/format.js";
@@ -10,7 +11,7 @@ import { ListPage, table } from "../ui/list.js";
 import { menuAt, menuButton } from "../ui/menu.js";
 import { copyId, knownPeople, named, nameOf, platformName } from "../ui/names.js";
 import { findPeople } from "../ui/sources.js";
-import { applyChanges, getSettings } from "../setup/settings.js";
+import { applyChanges, configures, getSettings } from "../setup/settings.js";
 import { tabs } from "../ui/tabs.js";
 import "../ui/picker.js";
 import { dataPath, eraseData, exportLink } from "./erasure.js";
@@ -132,10 +133,11 @@ class People extends ListPage {
   roleCell(one) {
     const shown = one.role ? badge(one.role) : html`<span class="quiet">${t("people.byDefault")}</span>`;
     const person = this.personOf(one.entry);
+    if (one.given === false && !configures) return html`<span title=${t("people.fromFile")}>${shown}</span>`;
     // Who uses an account of the service itself is an owner.
-    if (one.given === false || (one.given && !one.changeable) || LOCAL.includes(person.split(":")[0])) return shown;
+    if ((one.given && !one.changeable) || LOCAL.includes(person.split(":")[0])) return shown;
     const name = nameOf(one.name, one.entry);
-    return this.roleMenu({ value: person, text: name, account: one.name ? "" : undefined }, html`${shown}${icon("chevron-down")}`, "ghost tiny role",
+    return this.roleMenu({ value: person, text: name, account: one.name ? "" : undefined, inFile: one.given === false }, html`${shown}${icon("chevron-down")}`, "ghost tiny role",
       t("people.roleOf", { name, role: one.role ? t(`role.${one.role}`) : t("people.byDefault") }));
   }
 
@@ -162,6 +164,7 @@ class People extends ListPage {
       const checked = !inFile && this.data.answer.roles.some((one) => one.given && one.entry === entry && one.role === role);
       return { text, checked, run: () => (inFile ? this.giveInFile(who.text, entry, role, text) : this.give(who.text, entry, role, text)) };
     };
+    if (who.inFile) return [{ title: t("people.fromFile") }, { text: t("page.settings"), icon: "settings", run: () => go("#/settings") }];
     return [
       ...(isGroup ? ["member", "blocked"] : ROLES).map((role) => at(role, "")),
       ...names.filter((account) => account !== platform || (names.length > 1 && who.account !== undefined))
@@ -304,7 +307,7 @@ function grantInList(settings, account, entry, role) {
   const own = settings.accounts.find(({ name }) => name === account)?.values.access?.[list];
   const before = [own ?? (role === "blocked" ? [] : settings.access[list] ?? [])].flat();
   const values = { [`access.${list}`]: [...new Set([...before, entry])] };
-  return applyChanges([{ kind: "settings", section: `channels.${account}`, values }], settings.version);
+  return applyChanges([{ kind: "settings", section: `channels.${account}`, values }], settings.version, { said: "" });
 }
 
 customElements.define("roe-people", People);

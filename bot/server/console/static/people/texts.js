@@ -39,6 +39,7 @@ export const texts = sideBySide({
   "people.search": ["Search people", "搜索人员"],
   "people.anyRole": ["Any role", "所有角色"],
   "people.byDefault": ["default", "默认"],
+  "people.fromFile": ["This role is set in config.yaml.", "此角色在 config.yaml 中设定。"],
   "people.inFile": ["in config.yaml", "在 config.yaml 中"],
   "people.except": ["All accounts except {accounts}", "除 {accounts} 外的所有账号"],
   "people.everyAccount": ["All accounts on {platform}", "{platform} 的所有账号"],

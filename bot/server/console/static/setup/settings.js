@@ -49,11 +49,11 @@ export function difference(text) {
   )}</pre>`;
 }
 
-/** Say what was saved, and what waits for a restart. */
-function announce(applied) {
-  if (applied.problems.length) toast(t("setup.savedWithProblems", { problems: applied.problems.map(({ text }) => text).join(" ") }));
-  else if (applied.after_restart.length) toast(t("setup.savedForRestart", { sections: applied.after_restart.join(", ") }));
-  else toast(t("setup.saved"));
+/** Say what was saved, and what waits for a restart; `said` is what else to say ("": nothing), `action` what may come next. */
+function announce(applied, { said = t("setup.saved"), action = null } = {}) {
+  if (applied.problems.length) toast(t("setup.savedWithProblems", { problems: applied.problems.map(({ text }) => text).join(" ") }), action);
+  else if (applied.after_restart.length) toast(t("setup.savedForRestart", { sections: applied.after_restart.join(", ") }), action);
+  else if (said) toast(said, action);
 }
 
 /**
@@ -72,10 +72,10 @@ export async function reviewChanges(changes, version, { title = t("setup.review"
 }
 
 /** Save changes without showing the difference: for what is obvious, such as a new credential. */
-export async function applyChanges(changes, version) {
+export async function applyChanges(changes, version, notice = {}) {
   await preview(changes);
   const applied = await save("apply", { changes }, version);
-  announce(applied);
+  announce(applied, notice);
   return applied;
 }
 
