@@ -85,6 +85,11 @@ async def test_a_refused_key_is_replaced_from_the_failure(browser: Browser, tmp_
         await expect(tab.dialog).to_contain_text("Replace the key of Scripted model")
         await expect(tab.dialog.locator("input")).to_be_focused()
         assert tab.page.url.endswith("#/models")
+        await tab.page.keyboard.type("sk-another")
+        await tab.page.keyboard.press("Enter")
+        await tab.dialog.get_by_role("button", name="Save anyway").click()
+        await tab.page.get_by_role("button", name="Back to the answer").click(timeout=9000)
+        await expect(tab.page.locator(".failure")).to_contain_text("Replace the key")
 
 
 async def test_steps_stay_in_the_answer(browser: Browser, tmp_path: Path) -> None:

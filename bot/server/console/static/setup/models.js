@@ -51,8 +51,9 @@ class Models extends Page {
     const { models, settings } = this.data;
     const stored = settings?.writable && settings.models.find((one) => (this.rest === "key/" ? one.default : this.rest === `key/${one.name}`));
     const model = stored && models.find(({ name }) => name === stored.name);
+    const from = this.query.get("from") || "";
     go("#/models", { replace: true });
-    if (model) this.replaceKey(model);
+    if (model) this.replaceKey(model, /^(#\/|\?c=\d)/.test(from) ? { text: t("models.back"), run: () => go(from) } : null);
   }
 
   async test(model) {
@@ -72,18 +73,19 @@ class Models extends Page {
     if (done) await this.refresh();
   }
 
-  async replaceKey(model) {
+  /** Replace a key; `action` is offered once it is saved. */
+  async replaceKey(model, action = null) {
     const fields = [{ key: "api_key", label: t("models.key"), required: true }];
     const changeOf = ({ api_key }) => ({ kind: "credentials", model: model.name, values: { api_key } });
     const { version } = this.data.settings;
     // Some providers list their models for any key, so only an answer tells.
-    if (await replaceSecrets(t("models.replaceKeyOf", { name: model.display_name }), { fields, changeOf, version, probe: true })) await this.refresh();
+    if (await replaceSecrets(t("models.replaceKeyOf", { name: model.display_name }), { fields, changeOf, version, probe: true, notice: { action } })) await this.refresh();
   }
 
   menu(model, stored) {
     return menuButton(t("setup.actionsOf", { name: model.display_name }), "ellipsis", [
       !stored.default && { text: t("models.makeDefault"), icon: "star", run: () => this.change([{ kind: "default_model", name: model.name }]) },
-      { text: t("models.replaceKey"), icon: "key-round", run: () => this.replaceKey(model) },
+      { text: t("remedy.key"), icon: "key-round", run: () => this.replaceKey(model) },
       "-",
       {
         text: t("setup.remove"),

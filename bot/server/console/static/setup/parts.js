@@ -81,13 +81,13 @@ export function formIn(title, { fields, send, yes = "", anyway = "", wide = fals
 /**
  * A dialog that replaces secrets by `changeOf(values)`. They are tried first; what is refused is saved only on request. `good(found)` is said of what is accepted.
  * @param {string} title
- * @param {{fields: any[], changeOf: (values: any) => object, version: string, probe?: boolean, good?: (found: any) => string}} secrets
+ * @param {{fields: any[], changeOf: (values: any) => object, version: string, probe?: boolean, good?: (found: any) => string, notice?: object}} secrets
  */
-export function replaceSecrets(title, { fields, changeOf, version, probe = false, good = () => "" }) {
+export function replaceSecrets(title, { fields, changeOf, version, probe = false, good = () => "", notice = {} }) {
   const check = async (_, values) => {
     const found = await checkChange(changeOf(values), probe);
     return { ok: found.ok, text: found.ok ? good(found) : found.problems.map((one) => one.text).join(" ") };
   };
-  const send = (values) => applyChanges([changeOf(values)], version);
+  const send = (values) => applyChanges([changeOf(values)], version, notice);
   return formIn(title, { fields: fields.map((field) => ({ ...field, type: "secret", check })), send, anyway: t("setup.saveAnyway") });
 }

@@ -123,7 +123,7 @@ export function toast(text, action = null) {
     if (isPointed || shown.contains(document.activeElement)) setTimeout(leave, SHOWN / 5);
     else shown.remove();
   };
-  setTimeout(leave, SHOWN);
+  setTimeout(leave, action ? 2 * SHOWN : SHOWN);
 }
 
 /** Run an action and show its failure; returns its result, or undefined. */

@@ -26,7 +26,7 @@ const KEY = { link: "#/models/key/", text: "remedy.key", glyph: "key-round", may
  */
 export function remedyOf(turn) {
   const { kind, reason } = turn.remedy || {};
-  const page = kind === "model" && reason === "auth" && allowed("configure") ? { ...KEY, link: `${KEY.link}${encodeURIComponent(turn.model)}` } : PAGES[kind];
+  const page = kind === "model" && reason === "auth" && allowed("configure") ? { ...KEY, link: `${KEY.link}${encodeURIComponent(turn.model)}?from=${encodeURIComponent(location.hash || location.search)}` } : PAGES[kind];
   return {
     link: page?.may ? html`<a class="button tiny" data-go href=${page.link}>${icon(page.glyph)}${t(page.text)}</a>` : nothing,
     note: page && !page.may ? html`<p class="small">${t("remedy.askAdmin")}</p>` : nothing,
