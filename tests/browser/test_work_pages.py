@@ -209,6 +209,20 @@ async def test_a_conversation_is_followed_and_exported(browser: Browser, tmp_pat
             await expect(tab.page.get_by_label("Account", exact=True)).to_have_value("terminal")
 
 
+async def test_a_stop_by_button_is_no_message(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="slow") as service:
+        conversation = await service.open()
+        turn = (await service.say(conversation, "[tokens=3000] count"))["turn"]
+        async with opened(browser, service, f"{START}conversations/{conversation}", viewport=WIDE) as tab:
+            items = tab.page.get_by_role("list", name="Transcript").locator("> li")
+            await expect(items).to_contain_text(["count"])
+            await tab.page.goto(f"{service.url}{START}turns/{turn}")
+            await tab.page.get_by_role("button", name="Stop").click()
+            await tab.page.goto(f"{service.url}{START}conversations/{conversation}")
+            await expect(items).to_contain_text(["(stopped)", "Stopped"])
+            await expect(tab.page.locator("#content")).not_to_contain_text("/stop")
+
+
 @SIZES
 async def test_a_schedule_is_created_after_a_preview(
     browser: Browser, tmp_path: Path, size: dict[str, int]

@@ -7,6 +7,9 @@ import { icon } from "../ui/icon.js";
 /** Kinds of quotations that have a title of their own; any other content is "shared". */
 const TITLED = new Set(["forward", "quote", "shared", "reply"]);
 
+/** False for the command that the Stop button sends: its answer says enough. */
+export const isWritten = ({ text, event_id }) => text !== "/stop" || !event_id.startsWith("page:");
+
 /** The template of a message. `own` is false in a chat of several people, which names the author. */
 export function messageView(message, { pending = false, own = true } = {}) {
   return html`<div class="asked ${pending ? "pending" : ""}" data-event=${message.event_id} dir="auto">
@@ -17,7 +20,8 @@ export function messageView(message, { pending = false, own = true } = {}) {
   </div>`;
 }
 
-function quotation(one) {
+/** The template of what a message quotes. */
+export function quotation(one) {
   const title = t(`chat.quoted.${TITLED.has(one.kind) ? one.kind : "shared"}`);
   const author = one.author || one.author_id;
   return html`<blockquote class="quoted">

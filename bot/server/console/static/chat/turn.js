@@ -10,7 +10,7 @@ import { explain } from "../ui/page.js";
 import { isOpen } from "./conversation.js";
 import { showDetails } from "./details.js";
 import { failureView } from "./failure.js";
-import { messageView } from "./message.js";
+import { isWritten, messageView } from "./message.js";
 import { partView, textView } from "./part.js";
 import { choicesView } from "./question.js";
 import { stepsView } from "./steps.js";
@@ -18,9 +18,6 @@ import { stepsView } from "./steps.js";
 /** The steps that the service adds to a growing text: they are shown above it. */
 const CHECKLIST = /\n*(?:> [○▸✓✗] [^\n]*\n?)+$/;
 const REPEATABLE = new Set(["done", "failed", "cancelled"]);
-
-/** False for the command that the Stop button sends: its answer says enough. */
-const isWritten = ({ text, event_id }) => text !== "/stop" || !event_id.startsWith("page:");
 
 /** The exact Markdown of an answer. */
 export const markdownOf = (turn) =>

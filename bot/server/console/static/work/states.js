@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit.js";
 import { post } from "../api/client.js";
+import { isWritten } from "../chat/message.js";
 import { t } from "../texts/texts.js";
 import { attempt, confirmDialog, toast } from "../ui/dialog.js";
 import { excerpt, money, number } from "../ui/format.js";
@@ -34,9 +35,9 @@ export const messagesOf = (turn) => (turn.messages.length ? turn.messages : turn
 
 /** The message of a turn in one line: own words, or else the quoted ones, files, or the kind. */
 export function asked(turn, most = 120) {
-  const messages = messagesOf(turn);
+  const messages = messagesOf(turn).filter(isWritten);
   const text = messages.map((one) => one.text || (one.quotations || []).map((quoted) => `> ${quoted.text}`).join(" ")).join(" ");
-  return excerpt(text, most) || messages.flatMap(({ files }) => files.map(({ filename }) => filename)).join(", ") || t(`turn.kind.${turn.kind}`);
+  return excerpt(text, most) || messages.flatMap(({ files }) => files.map(({ filename }) => filename)).join(", ") || t(messages.length === messagesOf(turn).length ? `turn.kind.${turn.kind}` : "turn.stop");
 }
 
 export const author = (turn) => messagesOf(turn).find(({ name }) => name)?.name || "";

@@ -86,9 +86,6 @@ export const texts = sideBySide({
   "span.text": ["Text", "文本"],
   "span.arguments": ["Arguments", "参数"],
   "span.result": ["Result", "结果"],
-  "quote.forward": ["Forwarded", "转发"],
-  "quote.quote": ["Quoted", "引用"],
-  "quote.shared": ["Shared", "分享"],
   "talk.transcript": ["Transcript", "会话内容"],
   "talk.chat": ["Chat", "聊天"],
   "talk.platform": ["Platform", "平台"],
@@ -185,7 +182,6 @@ export const texts = sideBySide({
   "plan.week": ["Week", "周"],
   "plan.inZone": ["Times are in your time zone, {zone}.", "时间按你的时区 {zone} 显示。"],
   "plan.notAll": ["Not all runs are shown.", "未显示全部执行时间。"],
-  "quote.reply": ["In reply to", "回复"],
 });
 
 addTexts(texts);

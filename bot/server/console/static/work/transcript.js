@@ -1,6 +1,7 @@
 // Messages and answers of turns, as a conversation.
 
 import { html, nothing, repeat } from "../vendor/lit.js";
+import { isWritten, quotation } from "../chat/message.js";
 import { t } from "../texts/texts.js";
 import { approvalNote, approvalTitle, choiceLabel, ownWords } from "../ui/approval.js";
 import { duration, initials, marked, time } from "../ui/format.js";
@@ -10,16 +11,11 @@ import "../ui/markdown.js";
 
 const STEP = { failed: "bad", active: "info", pending: "" };
 
-function quoted(one) {
-  return html`<blockquote class="quoted"><p class="small quiet">${t(`quote.${one.kind}`)}${one.author ? ` · ${one.author}` : ""}</p>
-    <p class="words pre">${one.text || one.files.join(", ") || "–"}</p></blockquote>`;
-}
-
 function message(one) {
   const name = one.name || t("turn.someone");
   return html`<div class="said mine"><p class="who"><span class="avatar" aria-hidden="true">${initials(name)}</span><strong class="words">${name}</strong><span class="quiet small">${time(one.sent_at)}</span></p>
     ${one.text ? html`<p class="words pre">${one.text}</p>` : nothing}
-    ${(one.quotations || []).map(quoted)}${one.files.map(({ filename }) => html`<p class="small quiet words">${icon("paperclip")} ${filename}</p>`)}</div>`;
+    ${(one.quotations || []).map(quotation)}${one.files.map(({ filename }) => html`<p class="small quiet words">${icon("paperclip")} ${filename}</p>`)}</div>`;
 }
 
 /** What an approval is asked for. */
@@ -48,7 +44,7 @@ function steps(turn) {
 export function exchange(turn, changed, known = "") {
   const failure = turn.failure || (turn.parts.length ? "" : turn.error);
   const answered = turn.parts.length || turn.steps.length || turn.error;
-  return html`${turn.messages.map(message)}
+  return html`${turn.messages.filter(isWritten).map(message)}
     ${answered ? html`<div class="said"><p class="who"><img src="/static/icon.svg" alt="" class="avatar" /><strong>${t("app.name")}</strong>
         <a class="state" data-go href="#/turns/${turn.id}" aria-label="${t("turn.trace")}: ${t("turn.number", { id: turn.id })}">${stateBadge(turn)}</a><span class="quiet small">${[tokens(turn.usage), cost(turn.usage)].filter(Boolean).join(" · ")}</span></p>
       ${steps(turn)}${turn.parts.map((one) => part(turn, one, changed))}${failure && failure !== known ? html`<p class="problem words">${marked(failure)}</p>` : nothing}</div>` : nothing}`;
