@@ -15,13 +15,13 @@ from agent.shared.schemas import ModelInfo
 from agent.shared.text import shorten, to_one_line
 from bot.access import Permission, Role, Target
 from bot.account_state import Live
-from bot.domain import ChatKind, ProgressState
+from bot.domain import ChatKind, ProgressState, person_of
 from bot.errors import RuntimeProblem
 from bot.server.api import local_chats
 from bot.server.api.approvals import may_decide, present_approval
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to, record_read
 from bot.server.api.dependencies import Ahead, ApiServices, Services, day_start
-from bot.server.api.display_names import explain_state, name_chat, name_place, texts_of
+from bot.server.api.display_names import explain_state, name_chat, name_person, name_place, texts_of
 from bot.server.api.health import check_readiness
 from bot.server.api.schemas import ApiModel, ApprovalRequest, PendingPairing, UsageTotals
 from bot.store.connection import Connection
@@ -217,6 +217,10 @@ async def _find_work(services: ApiServices, by: Principal, ahead: int = 0) -> _W
 
 async def _present_approval(services: ApiServices, by: Principal, one: OpenApproval) -> ApprovalInfo:
     shown, askers = await present_approval(services, by, one), one.approval.askers
+    names = [
+        name_person(services, texts_of(services, by), person_of(one.of.platform, asker), asker.shown_name)
+        for asker in askers[:1]
+    ]
     return ApprovalInfo(
         **{**dict(shown), "request": shown.request[:MAX_TEXT]},
         conversation=one.of.id,
@@ -224,7 +228,7 @@ async def _present_approval(services: ApiServices, by: Principal, one: OpenAppro
         part=one.part,
         title=one.of.title,
         place=name_place(services, by, one.of),
-        asker=askers[0].name if askers else "",
+        asker="".join(names),
         choices=[choice for choice in one.choices if may_decide(services, by, one, choice)],
         at=one.at,
     )

@@ -56,7 +56,7 @@ class Overview extends Page {
       ${calm ? html`<p class="calm">${icon("circle-check")}${t("over.calm")}</p>` : nothing}
       ${this.block("problems", problems, (one) => html`<li class="thing"><span class="state-dot ${one.severity}" aria-hidden="true"></span><div class="grow words">${one.text}</div>
           <a class="button tiny" data-go href=${one.remedy.link}>${one.remedy.text}</a></li>`)}
-      ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${one.asker ? `${one.place} · ` : ""}${time(one.at)} · ${moment(one.at)}`)}
+      ${this.block("approvals", approvals, (one) => html`<li class="thing" id="approval-${one.turn}-${one.part}" tabindex="-1"><div class="grow">${named(one.asker || one.place, html`${[one.asker && one.place, one.title].filter(Boolean).map((text) => `${text} · `)}${time(one.at)} · ${moment(one.at)}`)}
           ${requestView(one)}${this.decided.has(keyOf(one))
             ? html`<p class="accepted">${icon("circle-check")} ${t("turn.answered", { choice: choiceLabel(this.decided.get(keyOf(one)).choice) })}</p>`
             : html`${choiceButtons(one.turn, one.part, one.choices, `${t("over.decide")}: ${one.asker || one.place}, ${moment(one.at)}`, (choice) => this.decide(one, approvals, choice), choiceLabel)}${approvalNote(one, one.choices)}`}</div>
