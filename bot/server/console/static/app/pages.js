@@ -15,15 +15,15 @@ const ENTRIES = [
   { name: "people", group: "people", icon: "users", permission: "grant", load: page("people", "people") },
   { name: "memory", group: "people", icon: "brain", load: page("people", "memory") },
   { name: "privacy", group: "people", icon: "lock", load: page("people", "privacy") },
-  { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: () => import("../setup/accounts.js").then(() => ({ tag: "roe-accounts" })) },
-  { name: "models", group: "setup", icon: "sparkles", load: () => import("../setup/models.js").then(() => ({ tag: "roe-models" })) },
-  { name: "agents", group: "setup", icon: "bot", load: () => import("../setup/agents.js").then(() => ({ tag: "roe-agents" })) },
-  { name: "skills", group: "setup", icon: "puzzle", load: () => import("../setup/skills.js").then(() => ({ tag: "roe-skills" })) },
-  { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: () => import("../setup/mcp.js").then(() => ({ tag: "roe-mcp" })) },
-  { name: "settings", group: "setup", icon: "settings", permission: "configure", load: () => import("../setup/settings-page.js").then(() => ({ tag: "roe-settings" })) },
+  { name: "accounts", group: "setup", icon: "plug", permission: "accounts", load: page("setup", "accounts") },
+  { name: "models", group: "setup", icon: "sparkles", load: page("setup", "models") },
+  { name: "agents", group: "setup", icon: "bot", load: page("setup", "agents") },
+  { name: "skills", group: "setup", icon: "puzzle", load: page("setup", "skills") },
+  { name: "mcp", group: "setup", icon: "wrench", permission: "inspect", load: page("setup", "mcp") },
+  { name: "settings", group: "setup", icon: "settings", permission: "configure", load: page("setup", "settings-page", "settings") },
   { name: "usage", group: "records", icon: "chart-no-axes-column", load: page("records", "usage") },
   { name: "audit", group: "records", icon: "scroll-text", permission: "audit", load: page("records", "audit") },
-  { name: "docs", group: "records", icon: "book-open", load: () => import("../docs/docs.js").then(() => ({ tag: "roe-docs" })) },
+  { name: "docs", group: "records", icon: "book-open", load: page("docs", "docs") },
 ];
 
 /** The pages that the person may open. */
