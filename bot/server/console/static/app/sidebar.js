@@ -39,15 +39,20 @@ class Sidebar extends Element {
     /** Numbers beside pages: `{overview: {count, kind}}`. @type {Record<string, {count: number, kind?: string}>} */
     this.counts = {};
     this.closed = new Set((localStorage.getItem(CLOSED) ?? CLOSED_AT_FIRST).split(","));
-    addEventListener("counts", (event) => (this.counts = countsOf(/** @type {CustomEvent} */ (event).detail)));
+    this.loads = 0;
+    addEventListener("counts", (event) => {
+      this.loads += 1;
+      this.counts = countsOf(/** @type {CustomEvent} */ (event).detail);
+    });
     for (const event of ["changed", "focus"]) addEventListener(event, () => this.load());
-    setInterval(() => !document.hidden && this.load(), POLL);
+    // The overview tells its own numbers.
+    setInterval(() => !document.hidden && this.route?.name !== "overview" && this.load(), POLL);
     this.load();
   }
 
   /** Count again: at intervals, and after each change that is made here. */
   async load() {
-    const turn = (this.loads = (this.loads || 0) + 1);
+    const turn = (this.loads += 1);
     const found = await get("/api/overview/counts").catch(() => null);
     if (found && turn === this.loads) this.counts = countsOf(found);
   }
