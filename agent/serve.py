@@ -18,6 +18,7 @@ from agent.runtime.settings import ServeSettings
 from agent.shared.arguments import port_number, positive_number
 from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.gc_tuning import pause_gc
+from agent.shared.replica_folder import REPLICA_VARIABLE
 from agent.shared.request_signature import KEY_VARIABLE
 from agent.shared.service_address import ADDRESS_VARIABLE
 
@@ -172,6 +173,7 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     parser.add_argument("--graphs", type=Path, help="a langgraph.json; default: the lead agent")
     parser.add_argument("--config", type=Path)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    parser.add_argument("--replica", default=os.environ.get(REPLICA_VARIABLE, ""))
     parser.add_argument("--allowed-host", action="append", default=[], dest="allowed_hosts")
     parser.add_argument("--cors-origin", action="append", default=[], dest="cors_origins")
     parser.add_argument("--max-runs", type=int, default=256)

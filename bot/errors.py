@@ -14,6 +14,7 @@ RoebotError
 │   └── RunMissing                unknown thread or run
 ├── StoreError                    the database
 │   ├── StoreUnavailable          unreachable, locked, full or read-only for now; a later attempt may succeed
+│   ├── OwnershipLost             another replica owns it now; name
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
 ├── BackupFailed                  an archive can't be created or used; the message says why and what to do
 ├── ScheduleRefused               a schedule that can't be followed exactly; key (text catalogue), values
@@ -136,6 +137,14 @@ class StoreError(RoebotError):
 
 class StoreUnavailable(StoreError):
     """The database can't be reached or written now; the same operation may succeed later."""
+
+
+class OwnershipLost(StoreError):
+    """This process does not own `name`, such as an account, so nothing was written."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"another replica owns {name}")
+        self.name = name
 
 
 class HomeUnusable(StoreError):

@@ -2,8 +2,9 @@
 `watch_steps` observes.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
-SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
-function at a step. The list is closed: a step without a fault test fails the suite.
+SIGKILL (or sends it ROEBOT_FAULT_SIGNAL) when that step is reached for the count-th time (default 1). Within
+a process, `act_at` calls a function at a step. The list is closed: a step without a fault test fails the
+suite.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 
 VARIABLE = "ROEBOT_FAULT"
+SIGNAL_VARIABLE = "ROEBOT_FAULT_SIGNAL"
 
 
 class Step(StrEnum):
@@ -76,6 +78,7 @@ class FaultPlan:
         steps: dict[str, AnyStep] = {one.value: one for one in (*Step, *ErasureStep, *EventStep)}
         self._step = steps[step] if step else None
         self._left = int(count) if count else 1
+        self._signal = signal.Signals[environment.get(SIGNAL_VARIABLE, "SIGKILL")]
         self.actions: dict[AnyStep, Callable[[], None]] = {}
 
     def reach(self, step: AnyStep) -> None:
@@ -86,8 +89,8 @@ class FaultPlan:
         if step is not self._step:
             return
         self._left -= 1
-        if self._left <= 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self._left == 0:
+            os.kill(os.getpid(), self._signal)
 
 
 _plan = FaultPlan(os.environ)

@@ -29,7 +29,8 @@ class Feature:
     """The contributions of a feature to the service.
 
     `parts` are made in their order, before the service starts. `tables` are created at the start if the
-    database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name of their task.
+    database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name of their task;
+    of several replicas, one has them. Each replica has its own `local_jobs`.
     `person_data` is what the feature stores about people, for their erasure and export, and for retention.
     """
 
@@ -39,6 +40,7 @@ class Feature:
     commands: Sequence[Command] = ()
     routers: Sequence[APIRouter] = ()
     jobs: Mapping[str, Job] = field(default_factory=dict)
+    local_jobs: Mapping[str, Job] = field(default_factory=dict)
     run_hooks: MakeHooks | None = None
     person_data: PersonData | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -38,6 +38,7 @@ from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.connection import Connection
 from bot.store.open_work import Reach
 from bot.store.outages import StoreOutages
+from bot.store.ownership import Ownership
 from bot.store.person_data import PersonData, PersonKey
 from bot.texts import TypedCommands, texts_for
 from bot.turn import OpenedTurn, Turn
@@ -188,6 +189,15 @@ class ReportsMetrics(Protocol):
 
 
 @runtime_checkable
+class FindsWork(Protocol):
+    """A part with a job that looks for work in the store, which another replica may have stored."""
+
+    def wake(self) -> None:
+        """Look now."""
+        ...
+
+
+@runtime_checkable
 class AddsToOverview(Protocol):
     """A part that adds to the overview of the console."""
 
@@ -212,7 +222,8 @@ class Core:
 
     `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
     it listens; `config_problem` is why the changed configuration was rejected; `home` is the data directory;
-    `runs` controls the open turns; `person_data` is what features store about people.
+    `runs` controls the open turns; `person_data` is what features store about people; `ownership` is what
+    this process owns, if there are replicas.
     """
 
     runs: RunControl
@@ -227,6 +238,7 @@ class Core:
         accounts: AccountRegistry,
         home: Path,
         new_id: Callable[[], str] = create_id,
+        ownership: Ownership | None = None,
     ) -> None:
         self.config = config
         self.server = config.server
@@ -239,6 +251,7 @@ class Core:
         self.home = home
         self.new_id = new_id
         self.outages = StoreOutages(db, clock)
+        self.ownership = ownership or Ownership(db, clock)
         self.people = GrantedRoles(db)
         self.languages = Languages(db)
         self.record: ChatRecord = NO_RECORD

@@ -58,6 +58,7 @@ from agent.shared.http_guard import (
 from agent.shared.json_routes import describe_invalid_request, make_router
 from agent.shared.live_token import LiveToken
 from agent.shared.metrics import measure_lag
+from agent.shared.replica_folder import replica_folder
 from agent.shared.table_copy import find_missing_copy
 
 log = structlog.get_logger("agent.runtime")
@@ -138,7 +139,9 @@ async def open_runtime(
     await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
-        lock = settings.database.with_suffix(".lock")
+        own = replica_folder(settings.home, settings.replica)
+        await asyncio.to_thread(make_private_folder, own)
+        lock = own / settings.database.with_suffix(".lock").name
         database = RuntimeDatabase(settings.database_url or settings.database, lock=lock, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
@@ -163,7 +166,7 @@ async def open_runtime(
             settings=settings,
             faults=faults,
             webhooks=hooks,
-            owner=await asyncio.to_thread(name_owner, settings.home),
+            owner=await asyncio.to_thread(name_owner, own),
             clock=clock,
             sleep=sleep,
         )

@@ -1,7 +1,7 @@
 """Fault points: named steps of a run at which a test may kill the process.
 
-`ROEBOT_AGENT_FAULT=<step>[:count]` kills it by SIGKILL the count-th time (first by default) that
-the step is reached.
+`ROEBOT_AGENT_FAULT=<step>[:count]` kills it by SIGKILL (or sends it ROEBOT_FAULT_SIGNAL) the count-th time
+(first by default) that the step is reached.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 VARIABLE = "ROEBOT_AGENT_FAULT"
+SIGNAL_VARIABLE = "ROEBOT_FAULT_SIGNAL"
 
 
 class RunStep(StrEnum):
@@ -28,7 +29,7 @@ class RunStep(StrEnum):
 
 
 def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.Signals[os.environ.get(SIGNAL_VARIABLE, "SIGKILL")])
 
 
 class Faults:

@@ -180,6 +180,7 @@ def serve(
     runtime = RuntimeSettings(
         home=settings.home,
         database_url=settings.database_url,
+        replica=settings.replica,
         max_runs=settings.max_runs,
         body_bytes=settings.body_bytes,
         body_seconds=settings.connections.body_seconds,

@@ -71,6 +71,8 @@ class RuntimeSettings:
     home: Path
     database_url: str | None = field(default=None, repr=False)
     """PostgreSQL database of threads, runs, events, items and checkpoints; None: SQLite files in `home`."""
+    replica: str = ""
+    """Name of this process among those that share `home` ("": it has `home` to itself)."""
     max_runs: int = 256
     """Maximum number of simultaneous runs."""
     max_attempts: int = 3
@@ -120,6 +122,8 @@ class ServeSettings:
     """A `langgraph.json` as the LangGraph CLI reads it."""
     config: Path | None = None
     database_url: str | None = field(default=None, repr=False)
+    """As in `RuntimeSettings`."""
+    replica: str = ""
     """As in `RuntimeSettings`."""
     token: str | None = None
     """Token that clients must send; None: the one in `token_file`."""

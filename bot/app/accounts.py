@@ -7,9 +7,11 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import orjson
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
@@ -40,6 +42,7 @@ from bot.platforms.base import (
     RemembersPeople,
 )
 from bot.platforms.manifest import Manifest, Platform
+from bot.store.ownership import ACCOUNT, Ownership
 from bot.store.person_data import PersonKey
 from bot.wiring import PlatformOffer
 
@@ -139,12 +142,18 @@ class Account:
     restart: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
+    @property
+    def needs_ownership(self) -> bool:
+        """Return whether only its owner may connect."""
+        return self.channel.manifest.one_connection and not self.config.is_called
+
 
 class AccountDirectory:
     """All configured accounts; `run` supervises them until cancelled."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, ownership: Ownership) -> None:
         self._clock = clock
+        self._ownership = ownership
         self._accounts: dict[str, Account] = {}
         self._broken: dict[str, tuple[str, AccountState]] = {}
         self._off: dict[str, tuple[str, AccountState]] = {}
@@ -259,6 +268,8 @@ class AccountDirectory:
         problem = DeliveryError(DeliveryCategory.PERMISSION, f"no account of {scope} can list members")
         found = [one for one in self._accounts.values() if scope in (one.config.name, one.config.platform)]
         for account in sorted(found, key=lambda one: not one.channel.ready.is_set()):
+            if account.needs_ownership and not self._ownership.owns(account.config.name):
+                continue
             if isinstance(account.channel.adapter, ListsMembers):
                 await account.channel.ready.wait()
                 try:
@@ -267,8 +278,18 @@ class AccountDirectory:
                     problem = error
         raise problem
 
+    def describe(self, account: str) -> str:
+        """Return an account's state for other replicas."""
+        found = self._accounts.get(account)
+        return "" if found is None else orjson.dumps(asdict(found.state)).decode()
+
     def state(self, account: str) -> AccountState:
         found = self._accounts.get(account)
+        if found is not None and found.needs_ownership:
+            _, about = self._ownership.find_other_owner(account)
+            if about:
+                state = orjson.loads(about)
+                return AccountState(**{**state, "live": Live(state["live"])})
         if found is None:
             nobody = ("", AccountState(Live.STOPPED, "not in the configuration"))
             return {**self._off, **self._broken}.get(account, nobody)[1]
@@ -319,11 +340,21 @@ class AccountDirectory:
         if self._group is not None:
             name = f"account:{account.config.name}"
             before = self._leaving.pop(account.config.name, None)
-            account.task = self._group.create_task(self._supervise(account, before), name=name)
+            account.task = self._group.create_task(self._own(account, before), name=name)
 
-    async def _supervise(self, account: Account, before: asyncio.Task[None] | None) -> None:
+    async def _own(self, account: Account, before: asyncio.Task[None] | None) -> None:
+        """Run an account, or only while this process owns it if one connection has all its events."""
         if before is not None:
             await asyncio.wait({before})
+        name, work = ACCOUNT + account.config.name, partial(self._supervise, account)
+        if account.needs_ownership:
+            await self._ownership.while_held(name, work)
+            return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work())
+            group.create_task(self._ownership.while_held(name, asyncio.get_running_loop().create_future))
+
+    async def _supervise(self, account: Account) -> None:
         failures = 0
         while True:
             started = self._clock.now()

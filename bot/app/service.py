@@ -6,9 +6,10 @@ Only this module knows how the bundled runtime is started.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +19,15 @@ from typing import Any
 import httpx
 import structlog
 
-from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
+from agent.shared.replica_folder import replica_folder
 from agent.shared.schemas import ConfigProblem
 from bot.app.accounts import AccountDirectory
 from bot.app.copied_data import find_copy_problem
 from bot.app.features import load_features
-from bot.app.home import lock_home, prepare_home, write_service_file
+from bot.app.home import check_replica, lock_home, prepare_home, write_service_file
+from bot.app.replicas import DatabaseClock, ReplicaNews, check_folder, make_replica, start_clock
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock, SystemClock
@@ -33,6 +35,7 @@ from bot.commands.core_commands import build_registry
 from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded, RuntimeConfig
 from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
+from bot.dispatch.questions import expire_questions
 from bot.dispatch.side_tasks import keep_running
 from bot.errors import RoebotError, RuntimeProblem, StartError
 from bot.platforms.base import CommandHint
@@ -43,10 +46,13 @@ from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
 from bot.store.leases import ServiceLease
+from bot.store.ownership import ACCOUNT, JOBS, Ownership
+from bot.store.replica_leases import REPLICA, Replica
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
+Part = Callable[[], Coroutine[Any, Any, None]]
 TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 
@@ -66,15 +72,20 @@ class StartOptions:
     cwd: Path
     token: LiveToken
     runtime: RuntimeProcess | None = None
+    replica: str = ""
+    """Name of this replica ("": there are none)."""
 
 
 class BotService:
     """The bot with all its services. `run` works until cancelled."""
 
-    def __init__(self, settings: StartOptions, db: Database, clock: Clock) -> None:
+    def __init__(
+        self, settings: StartOptions, db: Database, clock: Clock, replica: Replica | None = None
+    ) -> None:
         self.settings = settings
         self.db = db
         self.clock = clock
+        self.ownership = Ownership(db, clock, replica)
         self.features = load_features()
         self.commands = build_registry(self.features.commands)
         self.watcher = ConfigWatcher(
@@ -85,11 +96,13 @@ class BotService:
             clock=clock,
             home=settings.home,
         )
-        self.accounts = AccountDirectory(clock)
+        self.accounts = AccountDirectory(clock, self.ownership)
         config = settings.loaded.config
         self.child = self._make_child(config)
         self.runtime = self._make_runtime(config.runtime)
-        self.core = core = Core(config, db, clock, self.runtime, self.accounts, settings.home)
+        self.core = core = Core(
+            config, db, clock, self.runtime, self.accounts, settings.home, ownership=self.ownership
+        )
         limits = config.limits
         self.bus = MessageBus(db, clock, limits.queue, limits.waiting, self.features.person_data)
         self.features.add_parts(core)
@@ -104,6 +117,9 @@ class BotService:
         self.bus.watch_accepted(self.dispatcher.on_accepted)
         self.bus.watch_changes(self.dispatcher.on_edited)
         self.bus.on_move(core.load_settings)
+        self.news = ReplicaNews(core, self.bus, self.dispatcher)
+        self.ownership.on_acquired(self._recover_account)
+        self.ownership.describe = self.accounts.describe
         core.outages.on_end(self.bus.recover)
         for account in config.accounts:
             self.accounts.add_account(
@@ -123,22 +139,40 @@ class BotService:
         for refused in self.features.refused:
             log.warning("feature_refused", reason=refused.complaint)
         core = self.core
-        parts: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        parts: dict[str, Part] = {
             "dispatcher": self.dispatcher.run,
             "accounts": partial(self.accounts.run, self.command_hints),
             "config": self._follow_config,
         }
         for feature in self.features.usable:
-            parts |= {name: partial(job, core) for name, job in feature.jobs.items()}
+            parts |= {name: partial(job, core) for name, job in feature.local_jobs.items()}
+        parts["jobs"] = partial(self.ownership.while_held, JOBS, self._run_jobs)
         if self.child is not None:
             parts["runtime"] = self.child.run
+        if self.ownership.replica is not None:
+            parts |= {"ownership": self.ownership.keep, "news": self.news.run}
         try:
             await core.outages.complete(self._load_state)
-            async with asyncio.TaskGroup() as group:
-                for name, part in parts.items():
-                    group.create_task(keep_running(name, part, self.clock, core.outages), name=name)
+            await self._run_parts(parts)
         finally:
             await self.runtime.close()
+
+    async def _run_jobs(self) -> None:
+        core = self.core
+        jobs: dict[str, Part] = {"questions": partial(expire_questions, core)}
+        for feature in self.features.usable:
+            jobs |= {name: partial(job, core) for name, job in feature.jobs.items()}
+        await self._run_parts(jobs)
+
+    async def _run_parts(self, parts: Mapping[str, Part]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name, part in parts.items():
+                group.create_task(keep_running(name, part, self.clock, self.core.outages), name=name)
+
+    async def _recover_account(self, name: str) -> None:
+        """Wake the open turns of an account that this process owns from now on."""
+        if name.startswith(ACCOUNT):
+            await self.bus.recover(frozenset({name.removeprefix(ACCOUNT)}))
 
     async def _load_state(self) -> None:
         await self.features.create_tables(self.db)
@@ -166,6 +200,7 @@ class BotService:
             settings.loaded.path,
             max_runs=config.limits.max_runs,
             address=config.server.browser_url,
+            replica=settings.replica,
         )
         return RuntimeChild(process, self.clock)
 
@@ -234,7 +269,8 @@ class BotService:
 
     def write_service_file(self, config: Path | None) -> None:
         """Store the service's address and configuration file. Blocking."""
-        write_service_file(self.settings.home, self.core.address, config)
+        own = replica_folder(self.settings.home, self.settings.replica)
+        write_service_file(own, self.core.address, config)
 
 
 def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -246,21 +282,40 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
     return group
 
 
-def describe_place(home: Path) -> str:
-    """Return the place of a lease on the database. Its id is created with the first call. Blocking."""
+def identify_home(home: Path) -> str:
+    """Return the id of a data directory, which is created with the first call. Blocking."""
     path = home / "instance-id"
     if not path.exists():
-        replace_file(path, secrets.token_hex(8))
-    return f"{node()}:{home} #{path.read_text()}"
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        draft.write_text(secrets.token_hex(8))
+        with suppress(FileExistsError):  # another replica was first
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text()
+
+
+def describe_place(home: Path) -> str:
+    """Return the place of a lease on the database. Blocking."""
+    return f"{node()}:{home} #{identify_home(home)}"
 
 
 async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
-    """Claim the service's database until the stack closes. Raises StartError if another service uses it."""
-    core = service.core
-    place = await asyncio.to_thread(describe_place, service.settings.home)
-    lease = ServiceLease(core.db, core.clock, place, core.new_id())
+    """Claim the service's database until the stack closes. Raises StartError if another service uses it.
+
+    Replicas have the lease together.
+    """
+    core, replica = service.core, service.ownership.replica
+    if replica is None:
+        place = await asyncio.to_thread(describe_place, service.settings.home)
+        lease = ServiceLease(core.db, core.clock, place, core.new_id())
+        await core.outages.complete(lease.claim)
+        stack.push_async_callback(lease.release)
+        return lease
+    lease = ServiceLease(core.db, core.clock, f"replicas in {replica.place}", f"replicas {replica.place}")
     await core.outages.complete(lease.claim)
-    stack.push_async_callback(lease.release)
+    await core.db.transact(check_folder, replica, service.settings.home)
+    await core.outages.complete(service.ownership.start)
+    stack.push_async_callback(service.ownership.stop)
     return lease
 
 
@@ -277,18 +332,23 @@ async def run_service(
     """Start the service and its HTTP server, and run until cancelled. Raises StartError and HomeUnusable."""
     from bot.app.http_server import serve_api
 
-    clock = SystemClock()
+    url, name = settings.loaded.config.database.url, settings.replica
+    if name:
+        check_replica(name, has_database=url is not None)
     await asyncio.to_thread(load_features)
-    prepare_home(settings.home)
-    with lock_home(settings.home):
+    prepare_home(settings.home, name)
+    with lock_home(settings.home, name):
         async with AsyncExitStack() as stack:
-            url = settings.loaded.config.database.url
-            database = await open_database(settings.home, url.get_secret_value() if url else None)
+            where = url.get_secret_value() if url else None
+            called = f"roebot {REPLICA}{name}" if name else "roebot"
+            database = await open_database(settings.home, where, called)
             stack.push_async_callback(database.close)
             check = partial(find_copy_problem, config=settings.loaded.config, home=settings.home)
             if problem := await database.schema(check):
                 raise StartError(problem)
-            service = BotService(settings, database, clock)
+            clock = await start_clock(database) if name else SystemClock()
+            replica = make_replica(name, identify_home(settings.home)) if name else None
+            service = BotService(settings, database, clock, replica)
             # The lock of the data directory doesn't protect a database that other hosts can reach.
             lease = await claim_lease(service, stack) if url else None
 
@@ -305,5 +365,7 @@ async def run_service(
                     group.create_task(service.run(), name="service")
                     if lease is not None:
                         group.create_task(lease.keep(), name="lease")
+                    if isinstance(clock, DatabaseClock):
+                        group.create_task(clock.keep(), name="clock")
             except BaseExceptionGroup as group:
                 raise _first_known_error(group) from None

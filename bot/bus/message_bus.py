@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 
 import structlog
@@ -33,13 +34,14 @@ from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
 from bot.store.command_buttons import find_pressed_button
+from bot.store.connection import Accounts
 from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
-from bot.store.outages import StoreOutages, is_outage
+from bot.store.outages import StoreOutages, is_lost, is_outage
 from bot.store.person_data import PersonData
 from bot.store.ratings import record_rating
-from bot.store.turns import list_open_control_turns, list_open_lanes
+from bot.store.turns import list_open_turns
 from bot.turn import TurnKind
 
 log = structlog.get_logger(__name__)
@@ -84,6 +86,7 @@ class TurnLanes:
         self._again: set[int] = set()
         self._early: list[int] = []
         self._group: asyncio.TaskGroup | None = None
+        self._context = copy_context()
 
     @property
     def active_count(self) -> int:
@@ -121,7 +124,9 @@ class TurnLanes:
             key = next(iter(self._waiting))
             del self._waiting[key]
             self._active_keys.add(key)
-            self._group.create_task(self._run_lane(key), name=f"{self._name}:{key}")
+            # A lane may be woken from a task whose transactions depend on a lease; those of the lane don't.
+            context = self._context.copy()
+            self._group.create_task(self._run_lane(key), name=f"{self._name}:{key}", context=context)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -145,6 +150,9 @@ class TurnLanes:
                     await (self._give_up if gave_up else self._work)(key)
                     failures = 0
                 except Exception as error:  # the lane's supervisor: a failed turn must not end the others
+                    if is_lost(error):
+                        log.info("lane_handed_over", lanes=self._name, key=key)
+                        return
                     if self._outages is not None and is_outage(error):
                         await self._outages.wait(error)
                         continue
@@ -216,6 +224,7 @@ class MessageBus:
         self._watchers: list[Callable[[Accepted], None]] = []
         self._movers: list[Callable[[], Awaitable[None]]] = []
         self._followers: list[Callable[[InboundChange], None]] = []
+        self._feeds: list[Callable[[int], None]] = []
         self._unknown_batch = False
 
     def connect_lanes(self, chat: TurnLanes, control: TurnLanes) -> None:
@@ -236,6 +245,16 @@ class MessageBus:
     def watch_accepted(self, watcher: Callable[[Accepted], None]) -> None:
         """Register a callback for accepted turns."""
         self._watchers.append(watcher)
+
+    def watch_others(self, watcher: Callable[[int], None]) -> None:
+        """Register a callback for conversations in which another replica has stored a turn."""
+        self._feeds.append(watcher)
+
+    def follow_others(self, conversations: Iterable[int]) -> None:
+        """Notify the watchers of turns that other replicas have stored."""
+        for conversation in conversations:
+            for watcher in self._feeds:
+                watcher(conversation)
 
     def watch_changes(self, follower: Callable[[InboundChange], None]) -> None:
         """Register a callback for stored edits and deletions."""
@@ -322,14 +341,13 @@ class MessageBus:
         pressed = await self._db.transact(find_pressed_button, event)
         return event if pressed is None else replace(event, text=f"/{pressed.command}", pressed=pressed)
 
-    async def recover(self) -> tuple[int, int]:
-        """Wake all turns that were open when the service stopped. Return their numbers: (conversations,
-        control turns).
+    async def recover(self, accounts: Accounts = None) -> tuple[int, int]:
+        """Wake all turns of some accounts (None: all) that are open, as after a stop of the service. Return
+        their numbers: (conversations, control turns).
         """
-        lanes, control = (
-            await self._db.transact(list_open_lanes),
-            await self._db.transact(list_open_control_turns),
-        )
+        found = await self._db.transact(list_open_turns, accounts)
+        lanes = dict.fromkeys(one.conversation for one in found if one.kind is TurnKind.CHAT)
+        control = [one.turn for one in found if one.kind is not TurnKind.CHAT]
         for turn in control:
             if self._control is not None:
                 self._control.wake(turn)

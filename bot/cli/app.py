@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent.shared.replica_folder import REPLICA_VARIABLE
 from bot.cli.additions import load_additions
 from bot.cli.options import File, Home
 
@@ -104,11 +105,18 @@ def run(
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = None,
+    replica: Annotated[
+        str,
+        typer.Option(
+            envvar=REPLICA_VARIABLE,
+            help="Name of this replica. Replicas share the data directory and a PostgreSQL database.",
+        ),
+    ] = "",
 ) -> None:
     """Start the service with the web console, terminal chat and all configured accounts."""
     from bot.cli.run import run_command
 
-    run_command(home, file, host, port)
+    run_command(home, file, host, port, replica)
 
 
 @app.command()

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from agent.config.reader import find_config
 from agent.shared.gc_tuning import pause_gc
 from agent.shared.install_hints import INIT, STOP
+from agent.shared.replica_folder import replica_folder
 from bot.account_state import AccountState, Live
-from bot.app.home import RunningService, find_service, is_locked, prepare_home
+from bot.app.home import RunningService, check_replica, find_service, is_locked, prepare_home
 from bot.app.service_token import GENERATED_NOTICE, lacks_token, load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.cli.init.prompts import find_locale
@@ -41,7 +42,9 @@ NOT_FOUND = 404
 DENIED = (401, 403)
 
 
-def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
+def run_command(
+    home: Path | None, file: Path | None, host: str | None, port: int | None, replica: str
+) -> None:
     """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
     pause_gc()
     folder = home_folder(home)
@@ -54,16 +57,22 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         print(f"roebot: {warning}", file=sys.stderr)
     # Databases, logs and sockets are private to the owner.
     os.umask(0o077)
-    prepare_home(folder)
+    if replica:
+        check_replica(replica, has_database=loaded.config.database.url is not None)
+    prepare_home(folder, replica)
     if lacks_token(loaded.config.server, os.environ, folder):
         print(f"roebot: {GENERATED_NOTICE}", file=sys.stderr)
     token = load_service_token(loaded.config.server, os.environ, folder)
     # The runtime takes as long to load as this process, so it starts first.
     runtime = None
-    if loaded.config.runtime.url is None and find_service(folder) is None:
+    if loaded.config.runtime.url is None and not is_locked(replica_folder(folder, replica)):
         config = loaded.config
         runtime = RuntimeProcess(
-            folder, loaded.path, max_runs=config.limits.max_runs, address=config.server.browser_url
+            folder,
+            loaded.path,
+            max_runs=config.limits.max_runs,
+            replica=replica,
+            address=config.server.browser_url,
         )
         runtime.start()
     try:
@@ -74,7 +83,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         # The store's thread must release the GIL soon enough for an event loop that answers within
         # milliseconds.
         sys.setswitchinterval(SWITCH_INTERVAL)
-        settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), token, runtime)
+        settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), token, runtime, replica)
         run_loop(_until_signalled(settings))
     finally:
         if runtime is not None:

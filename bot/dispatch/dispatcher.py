@@ -17,7 +17,7 @@ from bot.config import Rejected, Reloaded
 from bot.dispatch.acknowledgements import Acknowledgements
 from bot.dispatch.observation import observe_turn
 from bot.dispatch.pacing import AccountChannel, ChannelRegistry, typing_shown
-from bot.dispatch.questions import APPROVAL_LASTS, mark_resolved
+from bot.dispatch.questions import mark_resolved
 from bot.dispatch.reply.delivery import (
     Delivery,
     add_buttons,
@@ -38,21 +38,21 @@ from bot.dispatch.side_tasks import keep_running
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender, ToolStep
-from bot.errors import RoebotError, RuntimeUnreachable, StoreUnavailable
+from bot.errors import OwnershipLost, RoebotError, RuntimeUnreachable, StoreUnavailable
 from bot.faults import watch_steps
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
-from bot.store.interrupts import expire_approvals, open_interrupt
+from bot.store.interrupts import open_interrupt
 from bot.store.stopped_answers import find_stop, find_stopper
 from bot.store.turns import (
     Begin,
+    Claim,
     Idle,
     Resume,
     Retry,
     Wait,
     claim_turn,
-    list_overdue_questions,
     load_turn,
     stop_turn,
 )
@@ -68,8 +68,6 @@ MORE_LANES = 256
 """Number of conversations, in addition to those with a run, that are prepared or delivered concurrently."""
 EXPIRES_AFTER = 12 * 3600.0
 """Age at which a turn that was not started expires instead of being answered (s)."""
-EXPIRY_EVERY = 60.0
-"""Interval of the checks whether questions have expired (s)."""
 
 
 class Dispatcher:
@@ -88,6 +86,7 @@ class Dispatcher:
         self._db = core.db
         self._runtime = core.runtime
         self._clock = core.clock
+        self._ownership = core.ownership
         self._channels = channels
         self._hooks = hooks
         self._commands = commands
@@ -110,24 +109,10 @@ class Dispatcher:
             "reactions": self.acknowledgements.run,
             "lanes:chat": self.chat.run,
             "lanes:control": self.control.run,
-            "questions": self._expire_questions,
         }
         async with asyncio.TaskGroup() as group:
             for name, part in parts.items():
                 group.create_task(keep_running(name, part, self._clock, self._core.outages), name=name)
-
-    async def _expire_questions(self) -> None:
-        """Expire approvals without a decision after APPROVAL_LASTS seconds, and wake turns of apps that have
-        waited long enough for an answer to a question.
-        """
-        while True:
-            now = self._clock.now()
-            for conversation in await self._db.transact(expire_approvals, now - APPROVAL_LASTS, now):
-                log.info("approval_expired", conversation=conversation)
-                self.chat.wake(conversation)
-            for conversation in await self._db.transact(list_overdue_questions, now):
-                self.chat.wake(conversation)
-            await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
         if command:
@@ -191,6 +176,17 @@ class Dispatcher:
         if opened.kind is not TurnKind.CHAT:
             self.control.wake(opened.turn)
 
+    async def look_again(self, turns: Sequence[OpenedTurn], stopped: Sequence[int]) -> None:
+        """Follow what other replicas have stored: new turns, and conversations whose turn was stopped."""
+        for turn in turns:
+            self.dispatch_turn(turn)
+        for conversation in stopped:
+            session = self._sessions.get(conversation)
+            if session is None:
+                self.chat.wake(conversation)
+            elif why := await self._db.transact(find_stop, session.live_steps[0]):
+                session.stop(why)
+
     @property
     def run_count(self) -> int:
         """Number of current runs."""
@@ -201,9 +197,7 @@ class Dispatcher:
         while True:
             await self._stop_notices.wait(conversation)
             async with self.start_limiter.claim_slot(conversation):
-                claim = await self._db.transact(
-                    claim_turn, conversation, self._clock.now(), self._connected_at
-                )
+                claim = await self._claim(conversation)
             match claim:
                 case Retry(number):
                     if not await self._begin_retry(number):
@@ -211,35 +205,43 @@ class Dispatcher:
                 case Wait(seconds):
                     await self._clock.sleep(seconds)
                 case Begin(turn) | Resume(turn):
-                    channel = await self._connected_channel(turn)
-                    if channel is None:
-                        return
-                    self.acknowledgements.adopt(turn)
-                    with observe_turn(turn, self._clock, is_new=isinstance(claim, Begin)):
-                        await self._answer_turn(claim, channel)
+                    async with self._ownership.scope(turn.address.account):
+                        channel = await self._connected_channel(turn)
+                        if channel is None:
+                            return
+                        self.acknowledgements.adopt(turn)
+                        with observe_turn(turn, self._clock, is_new=isinstance(claim, Begin)):
+                            await self._answer_turn(claim, channel)
                     self.acknowledgements.on_answered(conversation)
                 case Idle():
                     return
+
+    async def _claim(self, conversation: int) -> Claim:
+        now, guard = self._clock.now(), self._ownership.guard
+        return await self._db.transact(claim_turn, conversation, now, self._connected_at, guard)
 
     async def _begin_retry(self, number: int) -> bool:
         """Start a queued retry, or reply why it is impossible. Return False if its account no longer
         exists.
         """
         stored = await self._db.transact(load_turn, number)
-        channel = await self._connected_channel(stored.turn) if stored is not None else None
-        if stored is None or channel is None:
+        if stored is None:
             return False
         turn = stored.turn
-        try:
-            problem = await begin_queued_retry(
-                turn, self._db, self._runtime, self._core.new_id, self._clock.now()
-            )
-        except RuntimeUnreachable:
-            await self._clock.sleep(RUNTIME_AWAY)
-            return True
-        if problem:
-            texts = self._texts_for(turn)
-            await self._close_turn(stored, channel, RunOutcome(texts(problem)))
+        async with self._ownership.scope(turn.address.account):
+            channel = await self._connected_channel(turn)
+            if channel is None:
+                return False
+            try:
+                problem = await begin_queued_retry(
+                    turn, self._db, self._runtime, self._core.new_id, self._clock.now()
+                )
+            except RuntimeUnreachable:
+                await self._clock.sleep(RUNTIME_AWAY)
+                return True
+            if problem:
+                texts = self._texts_for(turn)
+                await self._close_turn(stored, channel, RunOutcome(texts(problem)))
         return True
 
     def _connected_at(self, account: str) -> float | None:
@@ -380,11 +382,12 @@ class Dispatcher:
         turn = stored.turn
         if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
-        channel = await self._connected_channel(turn)
-        if channel is None:
-            return
-        with observe_turn(turn, self._clock, is_new=turn.state is TurnState.ACCEPTED):
-            await self._answer_control(stored, channel)
+        async with self._ownership.scope(turn.address.account):
+            channel = await self._connected_channel(turn)
+            if channel is None:
+                return
+            with observe_turn(turn, self._clock, is_new=turn.state is TurnState.ACCEPTED):
+                await self._answer_control(stored, channel)
 
     async def _answer_control(self, stored: Resume, channel: AccountChannel) -> None:
         turn = stored.turn
@@ -435,7 +438,7 @@ class Dispatcher:
         """Close a turn that repeatedly fails inside the service with an error, so that it doesn't block its
         conversation.
         """
-        claim = await self._db.transact(claim_turn, conversation, self._clock.now())
+        claim = await self._claim(conversation)
         match claim:
             case Retry(number):
                 await self._give_up_turn(await self._db.transact(load_turn, number))
@@ -455,7 +458,8 @@ class Dispatcher:
         outcome = RunOutcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close_turn(claim, channel, self._without_retried_failure(turn, outcome, claim.parts))
+        async with self._ownership.scope(turn.address.account):
+            await self._close_turn(claim, channel, self._without_retried_failure(turn, outcome, claim.parts))
 
     def _reply_sender(self, turn: Turn, parts: Sequence[Part], channel: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)
@@ -484,7 +488,7 @@ class Dispatcher:
         texts, name, turn = call.texts, call.name, call.turn
         try:
             return await handler(call)
-        except StoreUnavailable:
+        except (StoreUnavailable, OwnershipLost):
             raise
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))

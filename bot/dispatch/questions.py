@@ -22,14 +22,19 @@ from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
+from bot.store.interrupts import expire_approvals
 from bot.store.tool_grants import GrantOffer
+from bot.store.turns import list_overdue_questions
 from bot.texts import Texts
 from bot.turn import Stopped, Turn
+from bot.wiring import Core
 
 APPROVAL = "approval"
 """Type of an interrupt that asks for the approval of a tool call."""
 APPROVAL_LASTS = 24 * 3600.0
 """Time until an undecided approval expires (s)."""
+EXPIRY_EVERY = 60.0
+"""Interval of the checks whether questions have expired (s)."""
 # Kinds of a clarification that need an introduction, because the question alone does not show them.
 _LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
 log = structlog.get_logger(__name__)
@@ -162,3 +167,17 @@ def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     if (decides_approval(chosen) and is_plain_no(chosen)) or (answer.covers and not is_yes(message.text)):
         return texts("answered_rejected", who=who)
     return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)
+
+
+async def expire_questions(core: Core) -> None:
+    """Expire approvals without a decision after APPROVAL_LASTS seconds, and wake turns of apps that have
+    waited long enough for an answer to a question. Works until cancelled.
+    """
+    while True:
+        now = core.clock.now()
+        for conversation in await core.db.transact(expire_approvals, now - APPROVAL_LASTS, now):
+            log.info("approval_expired", conversation=conversation)
+            core.runs.wake_conversation(conversation)
+        for conversation in await core.db.transact(list_overdue_questions, now):
+            core.runs.wake_conversation(conversation)
+        await core.clock.sleep(EXPIRY_EVERY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from typing import Any
 
 import structlog
@@ -53,6 +54,8 @@ class SideTasks:
 
     def __init__(self) -> None:
         self._group: asyncio.TaskGroup | None = None
+        # A task must not depend on the lease of the task that starts it.
+        self._context = copy_context()
 
     async def run(self) -> None:
         """Own tasks until cancelled."""
@@ -68,7 +71,7 @@ class SideTasks:
         if self._group is None:
             work.close()
             return None
-        return self._group.create_task(_supervise(work, name), name=name)
+        return self._group.create_task(_supervise(work, name), name=name, context=self._context.copy())
 
 
 async def _supervise(work: Coroutine[Any, Any, None], name: str) -> None:

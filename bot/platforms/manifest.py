@@ -73,6 +73,7 @@ class Manifest:
     `members_only`: only members of the account's organization can write to the bot. `noisy_loggers` are those
     of the SDK that log secrets or too much below a warning. `activity` says for the reference what people see
     while the agent works. `message_threads`: a message's id is the topic of the thread below it.
+    `one_connection`: of several replicas, only one may receive, because it gets all events of the account.
     """
 
     platform: str
@@ -98,6 +99,7 @@ class Manifest:
     noisy_loggers: tuple[str, ...] = ()
     activity: str = ""
     message_threads: bool = False
+    one_connection: bool = False
 
     def guide(self, locale: str) -> SetupGuide:
         """Return the setup guide in a language, or in English if it is not translated."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from agent.shared.replica_folder import replica_folder
 from agent.shared.service_address import ADDRESS_VARIABLE
 
 KEY_VARIABLE = "ROEBOT_RUNTIME_SIGNING_KEY"
@@ -56,6 +57,8 @@ class RuntimeProcess:
     home: Path
     config: Path | None
     max_runs: int = 256
+    replica: str = ""
+    """Name of the replica ("": none)."""
     address: str = ""
     """Address where browsers reach the service."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -72,7 +75,7 @@ class RuntimeProcess:
     @property
     def log(self) -> Path:
         """Log file of the process."""
-        return self.home / "logs" / "agent.log"
+        return replica_folder(self.home, self.replica) / "logs" / "agent.log"
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the process unless it is running."""
@@ -125,6 +128,7 @@ class RuntimeProcess:
     def _command_line(self) -> list[str]:
         command = [sys.executable, "-P", "-m", "agent.serve", "--uds", str(self.socket)]
         command += ["--home", str(self.home)]
+        command += ["--replica", self.replica] if self.replica else []
         if self.config is not None:
             command += ["--config", str(self.config)]
         command += ["--max-runs", str(self.max_runs)]

@@ -64,6 +64,7 @@ LIST_AUDIT = sql(
 )
 # List the newest audit events with some actions.
 LIST_ACTIONS = sql("SELECT * FROM audit WHERE action IN :actions ORDER BY id DESC LIMIT :limit", "actions")
+LAST_EVENT = sql("SELECT COALESCE(MAX(id), 0) FROM audit")
 # Count the recent audit events of a person with an action.
 COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
 
@@ -136,6 +137,11 @@ def list_actions(connection: Connection, actions: Collection[str], limit: int) -
     """Return the newest events with these actions, newest first."""
     found = connection.execute(LIST_ACTIONS, {"actions": sorted(actions), "limit": limit})
     return [_entry(row) for row in found.all()]
+
+
+def find_last_event(connection: Connection) -> int:
+    """Return the id of the newest event, 0 if there is none."""
+    return int(connection.execute(LAST_EVENT).scalar_one())
 
 
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:

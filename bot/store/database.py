@@ -31,6 +31,7 @@ from agent.shared.sqlite_compaction import Compaction, compact_database
 from agent.shared.sqlite_errors import is_temporary
 from bot.errors import HomeUnusable, StoreError, StoreUnavailable
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
+from bot.store.replica_leases import check_lease, fence
 from bot.store.schema_version import migrate
 
 P = ParamSpec("P")
@@ -176,10 +177,10 @@ class SqliteDatabase:
 class PostgresDatabase:
     """PostgreSQL with psycopg; transactions of different conversations run concurrently.
 
-    They wait up to `wait` seconds for a free connection.
+    They wait up to `wait` seconds for a free connection. `name` is the name of its connections on the server.
     """
 
-    def __init__(self, url: str, wait: float = POOL_SECONDS) -> None:
+    def __init__(self, url: str, wait: float = POOL_SECONDS, name: str = "roebot") -> None:
         # Takes 40 ms to load, which every start on SQLite would wait for.
         from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -190,7 +191,7 @@ class PostgresDatabase:
             max_overflow=8,
             pool_timeout=wait,
             pool_pre_ping=True,
-            connect_args=connect_arguments(self._url),
+            connect_args={**connect_arguments(self._url), "application_name": name},
         )
 
     async def open(self) -> None:
@@ -219,9 +220,17 @@ class PostgresDatabase:
         return await asyncio.shield(self._transact(lambda connection: work(connection, *args, **kwargs)))
 
     async def _transact(self, work: Callable[[Connection], T]) -> T:
+        lease = fence.get()
+
+        def run(inner: sqlalchemy.Connection) -> T:
+            connection = SqlAlchemyConnection(inner)
+            if lease is not None:
+                check_lease(connection, lease)
+            return work(connection)
+
         try:
             async with self._engine.begin() as connection:
-                return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))
+                return await connection.run_sync(run)
         except _UNAVAILABLE as error:
             raise _failed(error) from error
 
@@ -240,9 +249,9 @@ class PostgresDatabase:
         await self._engine.dispose()
 
 
-async def open_database(home: Path, url: str | None = None) -> Database:
-    """Open `url`, or `bot.db` in `home` if it is None. Raises HomeUnusable."""
-    database = PostgresDatabase(url) if url else SqliteDatabase(home / "bot.db")
+async def open_database(home: Path, url: str | None = None, name: str = "roebot") -> Database:
+    """Open `url` for a process with this name, or `bot.db` in `home` if it is None. Raises HomeUnusable."""
+    database = PostgresDatabase(url, name=name) if url else SqliteDatabase(home / "bot.db")
     await database.open()
     return database
 

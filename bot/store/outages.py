@@ -14,7 +14,7 @@ import structlog
 
 from agent.shared.aio import within_time
 from bot.clock import Clock
-from bot.errors import StoreError, StoreUnavailable
+from bot.errors import OwnershipLost, StoreError, StoreUnavailable
 from bot.store.connection import Connection, sql
 from bot.store.database import Database
 
@@ -41,6 +41,13 @@ def is_outage(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_outage, error.exceptions))
     return isinstance(error, StoreUnavailable)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether an error, or one of a group, says that another replica owns what the work is about."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_lost, error.exceptions))
+    return isinstance(error, OwnershipLost)
 
 
 class StoreOutages:

@@ -508,6 +508,6 @@ erasures = Table(
 # The last turn of each account with deleted texts.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
-# Leases that a process holds while it renews them, and the row that a probe of the store writes.
-_lease = (_text("holder"), _text("place"), _time("renewed_at"))
+# The leases of `bot.store.leases`, and the row that a probe of the store writes.
+_lease = (_text("holder"), _text("place"), _time("renewed_at"), _text("fence"), _text("about"))
 leases = Table("leases", metadata, Column("name", String, primary_key=True), *_lease)

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, tex
 from bot.errors import StoreError
 from bot.store.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 37))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 38))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

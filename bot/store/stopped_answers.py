@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from agent.shared.text import cut_middle
 from bot.domain import Sender
 from bot.store.audit import Actor
-from bot.store.connection import AT_WORK, Connection, sql
+from bot.store.connection import AT_WORK, OPEN, Accounts, Connection, on_accounts, sql
 from bot.turn import Stopped, StoppedAnswer
 
 MAX_SHOWN = 6000
@@ -25,6 +25,13 @@ STOP_RUNNING = sql(
     stopper_name = CASE stopped WHEN 0 THEN :name ELSE stopper_name END
     WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
     RETURNING id"""
+)
+# List the conversations of some accounts, or of all, whose turn in progress was stopped.
+STOPPED_CONVERSATIONS = sql(
+    """SELECT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.kind = 'chat' AND t.state IN ('running', 'waiting') AND t.state IN """
+    f"""{OPEN} AND t.stopped > 0 AND (:all = 1 OR c.account IN :accounts)""",
+    "accounts",
 )
 # Assign a thread's stopped answers and questions to the turn that reports them, except those of runs that
 # never started, which left nothing in the thread, and those that a retry replaced.
@@ -61,6 +68,12 @@ def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor:
 def find_stop(connection: Connection, turn: int) -> Stopped:
     """Return the reason for which a turn was stopped, if any."""
     return Stopped(connection.execute(WHY_STOPPED, {"id": turn}).scalar_one_or_none() or 0)
+
+
+def list_stopped_conversations(connection: Connection, accounts: Accounts) -> Sequence[int]:
+    """Return the conversations of some accounts whose turn in progress was stopped."""
+    rows = connection.execute(STOPPED_CONVERSATIONS, on_accounts(accounts)).all()
+    return [int(row.conversation_id) for row in rows]
 
 
 def find_stopper(connection: Connection, turn: int) -> Sender | None:

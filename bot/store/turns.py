@@ -11,6 +11,7 @@ from bot.store.audit import Actor
 from bot.store.connection import (
     AT_WORK,
     OPEN,
+    Accounts,
     Connection,
     decode_address,
     decode_message,
@@ -18,6 +19,7 @@ from bot.store.connection import (
     decode_senders,
     decode_turn,
     encode_steps,
+    on_accounts,
     sql,
 )
 from bot.store.interrupts import (
@@ -37,7 +39,17 @@ from bot.store.tool_grants import list_granted_tools
 from bot.store.traces import save_trace
 from bot.store.usage import TurnUsage, save_usage
 from bot.store.usage_limits import UsageLimits
-from bot.turn import OPEN_STATES, Busy, RunTrace, Stopped, Turn, TurnMessage, TurnState
+from bot.turn import (
+    OPEN_STATES,
+    Busy,
+    OpenedTurn,
+    RunTrace,
+    Stopped,
+    Turn,
+    TurnKind,
+    TurnMessage,
+    TurnState,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,8 @@ class AgentHandoff:
     texts: Callable[..., str]
 
 
+Guard = Callable[[Connection, str], None]
+"""Raises OwnershipLost unless this process owns an account."""
 ConnectedAt = Callable[[str], float | None]
 """Returns when an account connected (s since the epoch), or None while it is not connected."""
 QUESTION_PATIENCE = 600.0
@@ -158,13 +172,13 @@ TURN_PARTS = sql(
     """SELECT position, kind, state, content, filename, platform_id, repeated, choices FROM parts
     WHERE turn_id = :turn ORDER BY position"""
 )
-# List the conversations with open chat turns.
-OPEN_LANES = sql(
-    f"SELECT DISTINCT conversation_id FROM turns WHERE kind = 'chat' AND state IN {OPEN} ORDER BY 1"
-)
-# List the open turns of commands and notices.
-OPEN_CONTROL_TURNS = sql(
-    f"SELECT id FROM turns WHERE kind <> 'chat' AND state IN {OPEN} ORDER BY conversation_id, id"
+# List the open turns that came after another one, of some accounts or all, those of a conversation in their
+# order.
+OPEN_TURNS = sql(
+    f"""SELECT t.id, t.conversation_id, t.kind FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.state IN {OPEN} AND t.id > :after AND (:all = 1 OR c.account IN :accounts)
+    ORDER BY t.conversation_id, t.id""",
+    "accounts",
 )
 # Set the first run of a turn, which has no others yet.
 SET_RUN = sql(
@@ -191,16 +205,18 @@ def claim_turn(
     conversation: int,
     now: float,
     connected_at: ConnectedAt = lambda _account: 0.0,
+    guard: Guard = lambda _connection, _account: None,
 ) -> Claim:
     """Claim the next open chat turn of a conversation.
 
     An accepted turn is started, which closes it to further messages. While an approval is open, only its
     decision can be claimed. A question is given up only QUESTION_PATIENCE seconds after its account
-    connected.
+    connected. Raises the OwnershipLost of `guard`.
     """
     row = connection.execute(NEXT_TURN, {"conversation": conversation}).first()
     if row is None:
         return Idle()
+    guard(connection, decode_address(row.address).account)
     if row.state != TurnState.ACCEPTED.value:
         return load_turn(connection, row.id) or Idle()
     if row.repeats == THE_LAST:
@@ -457,9 +473,14 @@ def hand_off_to_agent(
     return "", running and how.busy is Busy.INTERRUPT
 
 
-def list_open_lanes(connection: Connection) -> list[int]:
-    """Return the ids of conversations with open chat turns, for recovery after a restart."""
-    return [int(row[0]) for row in connection.execute(OPEN_LANES).all()]
+def list_open_turns(
+    connection: Connection, accounts: Accounts = None, after: int = 0
+) -> Sequence[OpenedTurn]:
+    """Return the open turns with higher ids than `after`, for recovery after a restart, and for turns that
+    other replicas have accepted.
+    """
+    rows = connection.execute(OPEN_TURNS, {"after": after, **on_accounts(accounts)}).all()
+    return [OpenedTurn(row.id, row.conversation_id, TurnKind(row.kind)) for row in rows]
 
 
 def list_overdue_questions(connection: Connection, now: float) -> list[int]:
@@ -468,8 +489,3 @@ def list_overdue_questions(connection: Connection, now: float) -> list[int]:
     """
     found = connection.execute(OVERDUE_QUESTIONS, {"before": now - QUESTION_PATIENCE}).all()
     return [int(row[0]) for row in found]
-
-
-def list_open_control_turns(connection: Connection) -> list[int]:
-    """Return the ids of open command and notice turns, for recovery after a restart."""
-    return [int(row[0]) for row in connection.execute(OPEN_CONTROL_TURNS).all()]

@@ -20,10 +20,11 @@ from bot.features.schedules.run_history import list_runs_between
 from bot.features.schedules.schedule_store import add_schedule, list_schedules
 from bot.store import Database, open_database
 from bot.store.read_models import count_open_turns
-from bot.store.turns import PartChange, claim_turn, list_open_lanes, save_turn
+from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.turn import Turn, TurnState
 from tests.contract.store.test_schedules import ONE
 from tests.harness.machine import Deadline
+from tests.harness.open_turns import list_open_lanes
 from tests.harness.scheduling import Moment, up
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]

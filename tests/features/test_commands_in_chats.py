@@ -18,10 +18,10 @@ from bot.config.platforms import known_platforms
 from bot.domain import LOCAL_PLATFORMS, ChatKind, InboundMessage, Origin, Sender
 from bot.platforms.base import AdapterContext, AdapterFactory
 from bot.platforms.manifest import Manifest
-from bot.store.turns import list_open_control_turns, list_open_lanes
 from roebot_testing.adapter import RecordingAdapter
 from tests.features.access_table import IN_CHATS, ChatCaller, commands
 from tests.features.attackers import ASKED, BENS, FARS, OWNERS, Target, attacked
+from tests.harness.open_turns import list_open_control_turns, list_open_lanes
 
 IDS: dict[str, Callable[[int], str]] = {
     "telegram": str,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from agent.shared.replica_folder import replica_folder
 from bot.app.home import RunningService, find_service
 from bot.faults import VARIABLE
 from roebot_testing.emulators.telegram import TelegramEmulator
@@ -55,6 +56,8 @@ class ServiceProcess:
     program: str = "bot.cli"
     """The module with the command line."""
     python: str = sys.executable
+    replica: str = ""
+    """Its name among those that share the data directory."""
     is_forked: bool = False
     """Fork it from a process that has the modules, for tests that are not about the start."""
 
@@ -65,8 +68,10 @@ class ServiceProcess:
             give_token(self.home)
         path = self.home / "config.yaml"
         path.write_text(self.config)
-        log = (self.home / "service.log").open("ab")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = (self.folder / "service.log").open("ab")
         options = ["run", "--home", str(self.home), "--config", str(path)]
+        options += ["--replica", self.replica] if self.replica else []
         clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
         env = {**clean, **self.env, **env}
         # The step at which it dies is read when a module is imported.
@@ -79,6 +84,11 @@ class ServiceProcess:
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env
             )
         log.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder with its own files."""
+        return replica_folder(self.home, self.replica)
 
     @property
     def pid(self) -> int:
@@ -106,7 +116,7 @@ class ServiceProcess:
     async def ready(self, seconds: float = 30.0) -> RunningService:
         """Wait until the service answers on its port."""
         deadline = Deadline(seconds, self.pid)
-        while (found := find_service(self.home)) is None or found.pid != self.pid:
+        while (found := find_service(self.folder)) is None or found.pid != self.pid:
             assert self.process is not None
             assert self.process.poll() is None, self.log()
             assert not deadline.passed, self.log()
@@ -132,5 +142,5 @@ class ServiceProcess:
 
     def log(self) -> str:
         """What it printed."""
-        parts = [self.home / "service.log", self.home / "logs" / "agent.log"]
+        parts = [self.folder / "service.log", self.folder / "logs" / "agent.log"]
         return "\n".join(part.read_text(errors="replace")[-6000:] for part in parts if part.exists())

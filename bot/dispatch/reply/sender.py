@@ -14,6 +14,7 @@ from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
 from bot.dispatch.reply.mentions import build_names
 from bot.domain import (
+    LOCAL_PLATFORMS,
     ChatKind,
     Mention,
     MentionKind,
@@ -72,6 +73,7 @@ class ReplySender:
         self.clock = core.clock
         self.db = core.db
         self._outages = core.outages
+        self._ownership = core.ownership
         self.progress: tuple[ProgressItem, ...] = ()
         """The progress list that messages carry in addition to their text."""
         self.heard: list[Sender] = []
@@ -187,8 +189,9 @@ class ReplySender:
         self.stage_part(replace(part, state=state, platform_id=platform_id), shown=part.content)
 
     async def edit_part(self, action: EditPart, *, final: bool, full: bool = False) -> None:
-        """Replace the text of a posted message."""
+        """Replace the text of a posted message. Raises OwnershipLost if another replica does that now."""
         part = action.part
+        await self._ownership.confirm()
         if (adapter := self.channel.capabilities.edits) is not None:
             with suppress(NotModified), self._observe(Operation.FINAL if final else Operation.EDIT):
                 message = self._outbound_message(part, final=final, full=full)
@@ -196,9 +199,13 @@ class ReplySender:
         reach(Step.PART_SENT if final else Step.MID_STREAM)
         state = PartState.FINAL if final else PartState.POSTED
         self.stage_part(replace(part, state=state), shown=part.content)
+        if self._ownership.has_company and self.turn.platform in LOCAL_PLATFORMS:
+            # The consoles of other replicas read the growing text from the store.
+            await self.flush()
 
     async def remove_part(self, action: RemovePart) -> None:
         """Delete a message, or clear its text where the platform can't delete."""
+        await self._ownership.confirm()
         deletes, edits = self.channel.capabilities.deletes, self.channel.capabilities.edits
         if deletes is not None:
             with self._observe(Operation.FINAL):

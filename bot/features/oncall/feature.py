@@ -9,6 +9,6 @@ FEATURE = Feature(
     "oncall",
     parts=(OnCallSchedules,),
     commands=(ONCALL,),
-    jobs={"oncall": lambda core: core.part(OnCallSchedules).run()},
+    local_jobs={"oncall": lambda core: core.part(OnCallSchedules).run()},
     texts={"en": ENGLISH, "zh": CHINESE},
 )

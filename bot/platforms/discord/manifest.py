@@ -22,6 +22,7 @@ MANIFEST = Manifest(
     title="Discord",
     adapter="bot.platforms.discord.adapter:create",
     extra="discord",
+    one_connection=True,
     api_root="https://discord.com/api/v10",
     activity='"is typing …" below the channel (`POST /channels/{id}/typing`), renewed every 4.5 s',
     budgets=(

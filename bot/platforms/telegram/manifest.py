@@ -19,6 +19,7 @@ MANIFEST = Manifest(
     title="Telegram",
     adapter="bot.platforms.telegram.adapter:create",
     extra="telegram",
+    one_connection=True,
     api_root="https://api.telegram.org",
     noisy_loggers=("telegram",),
     activity='"typing …" below the chat\'s name (`sendChatAction`), renewed every 4.5 s',

@@ -104,6 +104,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.feeds = feeds = Subscriptions()
     app.state.gauges = gauges
     services.bus.watch_accepted(feeds.accepted)
+    services.bus.watch_others(feeds.changed)
     services.bus.watch_accepted(gauges.count_turn)
     add_handlers(app)
     for module in ROUTED:

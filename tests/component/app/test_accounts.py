@@ -20,6 +20,7 @@ from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.local.account import WebAccount
 from bot.platforms.manifest import Manifest
+from bot.store.ownership import Ownership
 from bot.store.person_data import PersonKey
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
 from roebot_testing.clock import ManualClock
@@ -74,8 +75,14 @@ async def running(directory: AccountDirectory) -> AsyncIterator[None]:
         await asyncio.gather(work, return_exceptions=True)
 
 
+def sole_owner(clock: ManualClock) -> Ownership:
+    """The ownership of a service without replicas, which needs no database."""
+    nothing: Any = None
+    return Ownership(nothing, clock)
+
+
 def directory(clock: ManualClock) -> AccountDirectory:
-    made = AccountDirectory(clock)
+    made = AccountDirectory(clock, sole_owner(clock))
     made.add_account(WebAccount(), inbox())
     return made
 
@@ -283,7 +290,7 @@ def test_an_erased_person_is_forgotten_on_their_platform(adapter: Moody, clock: 
 
 @pytest.mark.may_block
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:
-    accounts = AccountDirectory(clock)
+    accounts = AccountDirectory(clock, sole_owner(clock))
     assert accounts.add_account(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None
     assert accounts.state("x").live is Live.FAILED
     assert "no platform carrier-pigeon" in accounts.states()["x"][1].reason
@@ -320,7 +327,7 @@ def _pigeon(name: str = "pigeon") -> AccountConfig:
 @pytest.mark.may_block
 async def test_an_account_of_a_plugin_runs(clock: ManualClock, install: Install) -> None:
     install("pigeons", pigeon="pigeons:PLATFORM")
-    accounts = AccountDirectory(clock)
+    accounts = AccountDirectory(clock, sole_owner(clock))
     assert accounts.add_account(_pigeon(), inbox()) is not None
     async with running(accounts):
         await clock.run_ready()
@@ -348,7 +355,7 @@ async def test_a_broken_plugin_stops_no_other_account(
 ) -> None:
     assert old in dedent(PIGEON)
     install("pigeons", dedent(PIGEON).replace(old, new), pigeon="pigeons:PLATFORM")
-    accounts = AccountDirectory(clock)
+    accounts = AccountDirectory(clock, sole_owner(clock))
     assert accounts.add_account(_pigeon(), inbox()) is None
     accounts.add_account(WebAccount(), inbox())
     async with running(accounts):

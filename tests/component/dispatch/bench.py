@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -35,6 +36,8 @@ from bot.config.oncall import OnCallConfig
 from bot.config.profiles import ProfileRule
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
+from bot.dispatch.questions import expire_questions
+from bot.dispatch.side_tasks import keep_running
 from bot.domain import Isolation, IsolationPolicy, Origin
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext
@@ -206,7 +209,9 @@ class Bench:
             core.new_id,
             new_code=lambda: f"CODE-{next(self.numbers):04d}",
         )
-        work = asyncio.create_task(dispatcher.run())
+        expire = partial(expire_questions, core)
+        questions = keep_running("questions", expire, self.clock, core.outages)
+        work = [asyncio.create_task(dispatcher.run()), asyncio.create_task(questions)]
         jobs = [job for one in features.usable for name, job in one.jobs.items() if name == "schedules"]
         schedules = [asyncio.create_task(job(core)) for job in jobs] if self.scheduling else []
         self.adapter.context = AdapterContext(
@@ -217,7 +222,7 @@ class Bench:
         try:
             yield self
         finally:
-            tasks = [work, *schedules]
+            tasks = [*work, *schedules]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,8 +10,7 @@ from structlog.testing import capture_logs
 
 from agent.shared.approval_words import default_question
 from agent.shared.envelope import parse_envelopes, plain_text
-from bot.dispatch.dispatcher import EXPIRY_EVERY
-from bot.dispatch.questions import APPROVAL_LASTS
+from bot.dispatch.questions import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.measure import characters

@@ -10,7 +10,7 @@ from agent.shared.envelope import parse_envelopes
 from bot.access import AccessPolicy, Role
 from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.config.models import BudgetLimits, BudgetsConfig
-from bot.dispatch.dispatcher import EXPIRY_EVERY
+from bot.dispatch.questions import EXPIRY_EVERY
 from bot.domain import ChatKind, InboundChange, InboundMessage, Isolation, IsolationPolicy, Origin, Sender
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries

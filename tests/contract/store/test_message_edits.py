@@ -12,8 +12,9 @@ from bot.store.inbox import accept_batch, load_cursor
 from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
-from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
+from bot.store.turns import Idle, claim_turn, load_turn, save_turn, set_run
 from bot.turn import ChangeNote, Turn, TurnState
+from tests.harness.open_turns import list_open_lanes
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 

@@ -16,10 +16,11 @@ from bot.store.people import (
     list_role_grants,
     revoke_role,
 )
-from bot.store.turns import list_open_control_turns, load_turn
+from bot.store.turns import load_turn
 from bot.texts import texts_for
 from bot.turn import Turn, TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.harness.open_turns import list_open_control_turns
 
 HOUR = 3600.0
 BOSS = Actor("turn:1", "telegram:1", "Boss", "tg", "c1")

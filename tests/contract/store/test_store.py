@@ -44,8 +44,6 @@ from bot.store.turns import (
     Resume,
     claim_turn,
     hand_off_to_agent,
-    list_open_control_turns,
-    list_open_lanes,
     load_turn,
     save_turn,
     set_last_run,
@@ -56,6 +54,7 @@ from bot.store.usage import increment_counter, list_counters
 from bot.store.usage_limits import UNLIMITED
 from bot.turn import Busy, TurnKind, TurnState
 from tests.contract.store.inbound_messages import words
+from tests.harness.open_turns import list_open_control_turns, list_open_lanes
 from tests.harness.store_templates import open_store
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message

@@ -17,6 +17,7 @@ MANIFEST = Manifest(
     title="Matrix",
     adapter="roebot_matrix.adapter:create",
     extra="",
+    one_connection=True,
     message_threads=True,
     budgets=(
         # A bucket of ten that refills every five seconds allows at least ten in any fifty seconds.

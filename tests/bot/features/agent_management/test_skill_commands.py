@@ -15,7 +15,7 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.features.agent_management.skills import find_skill
 from bot.store.read_models import list_turns
-from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
+from bot.store.turns import AgentHandoff, hand_off_to_agent, load_turn
 from bot.store.usage_limits import UNLIMITED
 from bot.texts import texts_for
 from bot.turn import Busy, TurnKind, TurnState
@@ -24,6 +24,7 @@ from tests.bot.features.agent_management.test_agent_command import said
 from tests.component.dispatch.bench import QUEUE, Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
+from tests.harness.open_turns import list_open_control_turns
 
 PUBLIC = "/mnt/skills/public"
 ACTIONS = SkillInfo(

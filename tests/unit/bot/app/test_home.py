@@ -104,7 +104,7 @@ def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> No
     assert (found.pid, found.url) == (os.getpid(), "http://127.0.0.1:2026")
     assert found.config == str(tmp_path / "config.yaml")
     assert stat.S_IMODE((tmp_path / "service.json").stat().st_mode) == 0o600
-    assert set(json.loads((tmp_path / "service.json").read_text())) == {"pid", "url", "config"}
+    assert set(json.loads((tmp_path / "service.json").read_text())) == {"config", "host", "pid", "url"}
 
 
 def test_the_service_is_found_while_its_file_is_replaced(tmp_path: Path) -> None:
