@@ -19,6 +19,7 @@ from typing import TypeVar
 import structlog
 
 from agent.shared.aio import within_time
+from agent.shared.metrics import set_leases_held
 from bot.clock import Clock
 from bot.errors import OwnershipLost, StoreError, StoreUnavailable
 from bot.store.connection import Connection
@@ -242,6 +243,7 @@ class Ownership:
                 lease, _ = self.known.owned.get(name, (None, ""))
                 if lease != held.lease and held.since < self._renewed_at:
                     held.end_scopes()
+            set_leases_held("account", len(self.list_accounts()))
             self._give_away()
             await self._store_descriptions()
 

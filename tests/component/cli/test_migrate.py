@@ -126,6 +126,7 @@ def test_an_older_source_is_upgraded_in_a_copy(tmp_path: Path, postgres_url: str
     rows = _read_rows(home)
     with closing(sqlite3.connect(home / "bot.db")) as connection:
         connection.execute("DROP INDEX turns_failed")
+        connection.execute("DROP TABLE api_tokens")
         for column in ("fence", "about"):
             connection.execute(f"ALTER TABLE leases DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0034'")
