@@ -17,6 +17,7 @@ RoebotError
 │   ├── OwnershipLost             another replica owns it now; name
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
 ├── BackupFailed                  an archive can't be created or used; the message says why and what to do
+├── SignOnError                   a sign-in by `server.oidc` failed; the message says why and what to do
 ├── ScheduleRefused               a schedule that can't be followed exactly; key (text catalogue), values
 └── StartError                    the service can't start; the message says why and what to do
     └── ConfigUnusable            the agent runtime can't use its configuration; a person must fix it
@@ -43,6 +44,10 @@ class DeliveryCategory(StrEnum):
 
 class RoebotError(Exception):
     """Base class of the bot's errors."""
+
+
+class SignOnError(RoebotError):
+    """A sign-in by `server.oidc` failed; the message says why and what to do."""
 
 
 class DeliveryError(RoebotError):

@@ -20,6 +20,7 @@ from bot.config import AccessConfig, AccessEntry, Config, masked, secrets_of
 from bot.domain import (
     DIRECT_PLATFORMS,
     LOCAL_PLATFORMS,
+    SIGN_ON,
     ChatKind,
     Isolation,
     IsolationPolicy,
@@ -356,13 +357,18 @@ class Core:
 
     def role_on_home_account(self, sender: Sender) -> Role:
         """Return the role of a person who signed in to the console by a link, by the rules of the account
-        they came from; STRANGER if that account no longer exists. API tokens have granted roles.
+        they came from; STRANGER if that account no longer exists. People who signed in by `server.oidc` have
+        the roles of their groups, and they and API tokens those that were granted to them.
         """
         platform, _, id_ = sender.id.partition(":")
         person = replace(sender, id=id_, account="")
         origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
         if platform in DIRECT_PLATFORMS and sender.account == platform:
-            return AccessPolicy(AccessConfig(default="closed"), self.people).role_of(origin)
+            oidc = self.server.oidc if platform == SIGN_ON else None
+            if platform == SIGN_ON and (oidc is None or oidc.membership not in sender.belongs):
+                return Role.STRANGER
+            rules = oidc.rules if oidc else AccessConfig(default="closed")
+            return AccessPolicy(rules, self.people).role_of(origin)
         home = self.account(sender.account)
         if not home.configured or home.platform != platform or platform in LOCAL_PLATFORMS:
             return Role.STRANGER

@@ -22,6 +22,7 @@ from bot.config.events import EventsConfig, event_app
 from bot.config.oncall import OnCallConfig
 from bot.config.profiles import ProfileRule
 from bot.config.server_limits import ServerLimits
+from bot.config.sign_on import OidcConfig
 from bot.profiles import PlacedSettings, TurnPlace
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
@@ -56,6 +57,9 @@ class ServerConfig(Section):
     )
     public_url: Url | None = Field(
         None, description="URL of the web console, for links in chats; its host is also accepted."
+    )
+    oidc: OidcConfig | None = Field(
+        None, description="Sign-on to the web console by OpenID Connect; null: none."
     )
     limits: ServerLimits = Field(
         default_factory=ServerLimits, description="Limits that apply before the caller is known."

@@ -102,10 +102,10 @@ def _set_code(connection: Connection, code: SecretHash, actor: Actor, sender: Se
     record_event(connection, actor, AuditEvent(ASKED), now)
 
 
-def open_owner_session(
+def open_session(
     connection: Connection, session: SecretHash, actor: Actor, sender: Sender, now: float
 ) -> None:
-    """Open a session for the service owner, who has authenticated with the token."""
+    """Open a session for the service owner, or for a person who signed in by `server.oidc`."""
     connection.execute(EXPIRE_SESSIONS, {"now": now})
     connection.execute(
         OPEN_SESSION,

@@ -107,6 +107,7 @@ PAGES = (
             "forged addresses",
             "copied cookies",
             "misused API tokens",
+            "forged sign-ons",
             "owners by role",
             "other users of a project",
             "admins of another account",

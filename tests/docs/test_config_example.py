@@ -28,6 +28,7 @@ ENV = {
     "ROEBOT_TOKEN": "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6",
     "LANGGRAPH_API_KEY": "runtime-key",
     "ROEBOT_SIGNING_KEY": "signing-key",
+    "ROEBOT_OIDC_SECRET": "client-secret",
     "ALERTS_SECRET": "alerts-secret",
     "TELEGRAM_BOT_TOKEN": "1:a",
     "SLACK_BOT_TOKEN": "xoxb-1",

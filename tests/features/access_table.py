@@ -47,6 +47,8 @@ SERVICE = {
     GET /health/ready
     POST /api/session
     DELETE /api/session
+    GET /api/session/oidc
+    GET /api/session/oidc/callback
     POST /webhooks/{account}
     POST /events/{source}
     PUT /events/{source}

@@ -27,6 +27,7 @@ from bot.server.api import (
     overview,
     search,
     sign_in,
+    sign_on,
     turn_changes,
     turns,
 )
@@ -47,6 +48,7 @@ ROUTED = (
     health,
     metrics,
     sign_in,
+    sign_on,
     api_tokens,
     channels,
     conversations,
@@ -101,6 +103,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.sessions = sessions
     app.state.links = links
     app.state.attempts = attempts
+    app.state.identity_provider = sign_on.make_provider(services)
     app.state.feeds = feeds = Subscriptions()
     app.state.gauges = gauges
     services.bus.watch_accepted(feeds.accepted)

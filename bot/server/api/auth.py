@@ -44,6 +44,7 @@ class AuthMethod(StrEnum):
 
     TOKEN = "token"  # noqa: S105
     LINK = "link"
+    OIDC = "oidc"
     API_TOKEN = "api_token"  # noqa: S105
 
 

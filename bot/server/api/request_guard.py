@@ -46,7 +46,10 @@ FORM_ENDS = ("/messages", "/uploads", "/skills/install", "/skills/check")
 FILES_PER_FORM = 10
 SIGN_IN_PATHS = ("/api/mcp/sign-in/start", "/api/mcp/sign-in/callback")
 """Pages that a person's browser opens to sign in to an MCP server; a secret in the query identifies them."""
-OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS})
+SIGN_ON_PATHS = ("/api/session/oidc", "/api/session/oidc/callback")
+OPEN_PATHS = frozenset(
+    {"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS, *SIGN_ON_PATHS}
+)
 STATIC_FOLDER = "/static/"
 # Such a request also has its own content type.
 OPEN_FOLDERS = (STATIC_FOLDER, *SIGNED_FOLDERS)

@@ -45,7 +45,7 @@ class CreatedApiToken(ApiTokenInfo):
 
 
 class SignedIn(ApiModel):
-    """The signed-in caller. `how` is token, link or api_token; `account` is the one that they signed in
+    """The signed-in caller. `how` is token, link, oidc or api_token; `account` is the one that they signed in
     from.
     """
 

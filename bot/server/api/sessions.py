@@ -16,26 +16,29 @@ from bot.access.one_time_codes import (
     hash_owner_secret,
     hash_secret,
 )
-from bot.domain import person_of
+from bot.domain import SIGN_ON, Sender, person_of
 from bot.server.api.api_tokens import find_token_caller
 from bot.server.api.auth import HERE, WEB, AuthMethod, Principal, audit_actor
 from bot.server.api.credential_attempts import CredentialAttempts, CredentialKind
 from bot.server.api.dependencies import ApiServices
 from bot.store import Database
-from bot.store.audit import Actor
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.web_sessions import (
     SecretHash,
     create_owner_code,
     end_session,
     load_session,
-    open_owner_session,
+    open_session,
     redeem_sign_in_code,
 )
 
+SIGN_ON_LASTS = 12 * 3600
+"""Lifetime of a session by `server.oidc` (s); its groups are those of the sign-in."""
 COOKIE = "roebot_session"
 """Cookie of the owner's session."""
 PERSON_COOKIE = "roebot_person"
 """Cookie of the session of a person who came by a link."""
+NO_ACCESS = "sign-in refused"
 WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
 
 
@@ -76,7 +79,21 @@ class LinkSessions:
         now = services.clock.now()
         session = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
         actor = audit_actor(services, self._owner())
-        await services.db.transact(open_owner_session, session, actor, HERE, now)
+        await services.db.transact(open_session, session, actor, HERE, now)
+        return key
+
+    async def open_sign_on_session(self, sender: Sender) -> str | None:
+        """Open a session for a person who signed in by `server.oidc`, and return its key. Return None if they
+        have no access, and record that.
+        """
+        services, key = self._services, create_secret()
+        now, role = services.clock.now(), services.core.role_on_home_account(sender)
+        actor = audit_actor(services, Principal(role, AuthMethod.OIDC, sender))
+        if role < Role.MEMBER:
+            await services.db.transact(record_event, actor, AuditEvent(NO_ACCESS), now)
+            return None
+        session = SecretHash(hash_secret(key), now + SIGN_ON_LASTS)
+        await services.db.transact(open_session, session, actor, sender, now)
         return key
 
     async def load_caller(self, key: str) -> Principal | None:
@@ -132,7 +149,8 @@ class LinkSessions:
         if sender is None:
             return None
         role = services.core.role_on_home_account(sender)
-        return Principal(role, AuthMethod.LINK, sender, hashed) if role >= Role.MEMBER else None
+        how = AuthMethod.OIDC if sender.account == SIGN_ON else AuthMethod.LINK
+        return Principal(role, how, sender, hashed) if role >= Role.MEMBER else None
 
 
 async def create_owner_link(db: Database, token: str, address: str, now: float, new_id: str) -> str:

@@ -86,8 +86,12 @@ async def sign_in(
     sent = (body.token or "").encode("utf-8", "surrogatepass")
     if not await sessions.check_token(request.scope, [sent], attempts):
         raise HTTPException(401, WRONG_TOKEN)
-    return _cookie_response(
-        request, COOKIE, await known.open_owner_session(), OWNER_SESSION_LASTS, PERSON_COOKIE
+    return session_response(
+        request,
+        COOKIE,
+        await known.open_owner_session(),
+        OWNER_SESSION_LASTS,
+        PERSON_COOKIE,
     )
 
 
@@ -149,18 +153,26 @@ async def _sign_in_by_code(
         )
     key, caller = found
     if caller.is_local_owner:
-        return _cookie_response(request, COOKIE, key, OWNER_SESSION_LASTS, PERSON_COOKIE)
+        return session_response(request, COOKIE, key, OWNER_SESSION_LASTS, PERSON_COOKIE)
     if caller.role < Role.MEMBER:
         raise HTTPException(403, "You no longer have access to the bot.")
-    return _cookie_response(request, PERSON_COOKIE, key, SESSION_LASTS, COOKIE)
+    return session_response(request, PERSON_COOKIE, key, SESSION_LASTS, COOKIE)
 
 
-def _cookie_response(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
-    """Return a response that sets one cookie and deletes the other."""
-    response = Response(status_code=204)
-    host, secure = request.headers.get("host", "").lower(), client_of(request.scope).is_secure
-    public = request.app.state.services.server.public_url or ""
-    secure = secure or public.lower().rstrip("/") == f"https://{host}"
+def session_response(
+    request: Request, name: str, value: str, lasts: int, other: str, response: Response | None = None
+) -> Response:
+    """Return the response, by default an empty one, with the cookie of a session and without the other
+    one.
+    """
+    response, secure = response or Response(status_code=204), is_secure(request)
     response.set_cookie(name, value, max_age=lasts, httponly=True, samesite="strict", secure=secure)
     response.delete_cookie(other, httponly=True, samesite="strict")
     return response
+
+
+def is_secure(request: Request) -> bool:
+    """Return whether the browser uses https."""
+    host, secure = request.headers.get("host", "").lower(), client_of(request.scope).is_secure
+    public = request.app.state.services.server.public_url or ""
+    return secure or public.lower().rstrip("/") == f"https://{host}"

@@ -95,7 +95,8 @@ def add_console(app: FastAPI) -> None:
 async def _sign_in_page(request: Request) -> Response:
     """Return the sign-in form in the browser's language."""
     language = texts_for(request.headers.get("accept-language", "")).locale
-    shown = SIGN_IN.render(language=language, build=await asyncio.to_thread(read_build))
+    sign_on = request.app.state.identity_provider is not None
+    shown = SIGN_IN.render(language=language, sign_on=sign_on, build=await asyncio.to_thread(read_build))
     return HTMLResponse(shown, headers=_NO_STORE)
 
 

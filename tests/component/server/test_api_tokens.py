@@ -60,6 +60,8 @@ async def other_process(service: World) -> AsyncIterator[str]:
     try:
         other = BotService(service.service.settings, database, SystemClock())
         await other.core.load_settings()
+        # Both are behind the address of the service.
+        other.core.address = service.service.core.address
         async with serving(create_app(api_services(other, port=0))) as (url, _):
             yield url
     finally:

@@ -14,6 +14,7 @@ function draw(problem = "") {
   const page = html`<main class="card sign-in">
     <header><img src="/static/icon.svg" alt="" width="40" height="40" /><h1>${t("signIn.title")}</h1></header>
     <form class="stack" id="sign-in" @submit=${withToken}>
+      ${"signOn" in document.body.dataset ? html`<a class="button primary" href="/api/session/oidc">${t("signIn.sso")}</a>` : nothing}
       <p>${coded(t("signIn.link"))}</p>
       <div class="field"><label for="token">${t("signIn.token")}</label>
         <input class="input" id="token" name="token" type="password" required autofocus autocomplete="current-password"

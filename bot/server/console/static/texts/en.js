@@ -65,6 +65,7 @@ export default {
   "signIn.title": "Sign in to Roebot",
   "signIn.link": "Open the sign-in link that the service printed when it started, or print a new one with `roebot link`. To get a link in a private chat with the bot, send the command `page`.",
   "signIn.token": "Service token",
+  "signIn.sso": "Sign in with single sign-on",
   "signIn.tokenHint": "For the owner. To print it, run `roebot token`.",
   "signIn.do": "Sign in",
   "form.required": "This is required.",

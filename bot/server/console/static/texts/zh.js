@@ -65,6 +65,7 @@ export default {
   "signIn.title": "登录 Roebot",
   "signIn.link": "打开服务启动时显示的登录链接，或用 `roebot link` 生成新链接。也可在与机器人的单聊中发送命令 `page` 获取链接。",
   "signIn.token": "服务令牌",
+  "signIn.sso": "使用单点登录",
   "signIn.tokenHint": "供所有者使用：`roebot token` 会显示令牌。",
   "signIn.do": "登录",
   "form.required": "此项必填。",
