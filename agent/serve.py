@@ -60,10 +60,9 @@ def run_server(settings: ServeSettings) -> int:
 
         from agent.config.errors import ConfigErrors
         from agent.errors import ModelUnavailable
-        from agent.runtime.server import ServerFailed, configure_logging
+        from agent.runtime.server import ServerFailed
         from agent.shared.tokens import TokenFileError
 
-    configure_logging()
     try:
         _serve(settings)
     except (ConfigErrors, ModelUnavailable) as error:
@@ -85,18 +84,21 @@ def check_graphs_file(settings: ServeSettings) -> None:
 
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
-    from agent.config.database import read_database_url
+    from agent.config.database import read_server_sections
     from agent.core.telemetry import trace_hooks_on_demand
     from agent.mcp.pool import open_shared_pool
     from agent.mcp.sign_ins import SignIns
     from agent.models.http import shared_client
-    from agent.runtime.server import serve
+    from agent.runtime.server import configure_logging, serve
+    from agent.shared.tracing import export_traces
 
+    sections = read_server_sections(settings.config, os.environ, Path.cwd(), settings.home)
+    configure_logging(sections.logging.level)
     trace_hooks_on_demand()
     graphs = load_graphs(settings)
-    url = read_database_url(settings.config, os.environ, Path.cwd(), settings.home)
     sign_ins = SignIns(settings.home, os.environ.get(ADDRESS_VARIABLE))
-    around: list[AbstractAsyncContextManager[None]] = [shared_client(), open_shared_pool(sign_ins)]
+    traces = export_traces("roebot-agent", **sections.tracing.model_dump())
+    around: list[AbstractAsyncContextManager[None]] = [traces, shared_client(), open_shared_pool(sign_ins)]
     routes: list[BaseRoute] = []
     if settings.graphs is None:
         from agent.management.lead_lifecycle import run_memory_updates
@@ -106,7 +108,7 @@ def _serve(settings: ServeSettings) -> None:
         routes = management_routes(settings.home, settings.config)
     token = load_token(settings)
     serve(
-        replace(settings, database_url=url),
+        replace(settings, database_url=sections.postgres_url),
         token,
         graphs,
         extra_routes=routes,

@@ -1,4 +1,4 @@
-"""The section `database`, which names the database of the bot and of the agent runtime."""
+"""The section `database`, and the sections that a server reads before its graphs are loaded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import Field, SecretStr, field_validator
 
 from agent.config.document import read_document
+from agent.config.models import LoggingConfig, TracingConfig
 from agent.config.reader import check_section, display_path, find_config
 from agent.config.secrets_file import read_secrets
 from agent.config.types import Section
@@ -30,22 +31,32 @@ class DatabaseConfig(Section):
         return value
 
 
-class _Holder(Section):
+class ServerSections(Section):
+    """The sections that a server needs at its start."""
+
     database: DatabaseConfig = Field(default_factory=DatabaseConfig)
+    logging: LoggingConfig = Field(default_factory=LoggingConfig)
+    tracing: TracingConfig = Field(default_factory=TracingConfig)
+
+    @property
+    def postgres_url(self) -> str | None:
+        """The URL of the PostgreSQL database, None for SQLite."""
+        written = self.database.url.get_secret_value() if self.database.url else ""
+        return written if written.startswith("postgresql") else None
+
+
+def read_server_sections(
+    explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path
+) -> ServerSections:
+    """Read these sections of the configuration file; the others are not checked. Raises ConfigErrors."""
+    path = find_config(explicit, env, cwd, home)
+    if path is None:
+        return ServerSections()
+    document = read_document(path, display_name=display_path(path, cwd), may_be_empty=True)
+    own = {key: value for key, value in document.data.items() if key in ServerSections.model_fields}
+    return check_section(ServerSections, replace(document, data=own, secrets=read_secrets(path)), env)
 
 
 def read_database_url(explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path) -> str | None:
-    """Return the URL of the PostgreSQL database from the configuration file, or None. Raises ConfigErrors.
-
-    The other sections of the file are not checked.
-    """
-    path = find_config(explicit, env, cwd, home)
-    if path is None:
-        return None
-    document = read_document(path, display_name=display_path(path, cwd), may_be_empty=True)
-    own = {key: value for key, value in document.data.items() if key == "database"}
-    if not own:
-        return None
-    url = check_section(_Holder, replace(document, data=own, secrets=read_secrets(path)), env).database.url
-    written = url.get_secret_value() if url else ""
-    return written if written.startswith("postgresql") else None
+    """Return the URL of the PostgreSQL database from the configuration file, or None. Raises ConfigErrors."""
+    return read_server_sections(explicit, env, cwd, home).postgres_url

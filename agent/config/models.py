@@ -33,6 +33,7 @@ from agent.config.types import (
     Section,
     Switch,
     Text,
+    Url,
     unwrap_secrets,
 )
 
@@ -107,6 +108,16 @@ class LoggingConfig(Section):
     format: Literal["text", "json"] = Field(
         "text", description="text: human-readable lines; json: one object per line."
     )
+
+
+class TracingConfig(Section):
+    """Traces by OpenTelemetry, which need the extra `tracing`."""
+
+    endpoint: Url | None = Field(
+        None, description="OTLP/HTTP address, such as http://127.0.0.1:4318; null: no traces."
+    )
+    sample_ratio: float = Field(1.0, ge=0, le=1, description="Fraction of the turns that are recorded.")
+    content: Switch = Field(False, description="true: texts of messages and tools are recorded too.")
 
 
 class PromptCachingConfig(Section):
@@ -214,6 +225,7 @@ class AgentConfig(Section):
         default_factory=LimitsConfig, description="Limits for runs, messages and files."
     )
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="Log level and format.")
+    tracing: TracingConfig = Field(default_factory=TracingConfig, description="Traces by OpenTelemetry.")
 
     @field_validator("models", "tools")
     @classmethod

@@ -18,6 +18,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NotRequired, TypedDict
 
+from structlog.contextvars import bind_contextvars, get_contextvars
+
+from agent.shared.tracing import traceparent
+
 TOOL_CALLS, CALLS_OF_ONE_TOOL, WARN_AT = 300, 150, 0.8
 ANSWER_TOKENS = 1_000
 """Output tokens set aside for an answer."""
@@ -251,8 +255,12 @@ def use_meter(meter: RunMeter) -> Iterator[None]:
 
 
 def isolated_context(task: str = "") -> Context:
-    """Return an empty context that contains only this context's meter, and the subagent's task."""
+    """Return an empty context that contains only this context's meter, span and ids for logs, and the
+    subagent's task.
+    """
     context, meter = Context(), current_meter()
+    context.run(traceparent.set, traceparent.get())
+    context.run(bind_contextvars, **get_contextvars())
     if meter is not None:
         context.run(_current.set, meter)
     if task:

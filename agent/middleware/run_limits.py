@@ -28,7 +28,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from agent.core.call_records import (
     CANCELLED,
     OK,
-    count_model_call,
+    ModelCallRecord,
     count_usage,
     name_outcome,
     record_tool_call,
@@ -72,7 +72,7 @@ class UsageCounter(BaseCallbackHandler):
     def __init__(self, meter: RunMeter, clock: Callable[[], float] = time.time) -> None:
         self._meter = meter
         self._clock = clock
-        self._open: dict[UUID, tuple[str, float]] = {}
+        self._open: dict[UUID, ModelCallRecord] = {}
 
     def on_chat_model_start(
         self,
@@ -83,23 +83,29 @@ class UsageCounter(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        self._open[run_id] = (metadata or {}).get(NAME_KEY) or "", self._clock()
+        known = metadata or {}
+        name = known.get(NAME_KEY) or ""
+        self._open[run_id] = ModelCallRecord(name, known, messages[0], self._clock())
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        name = self._open[run_id][0] if run_id in self._open else ""
         cost, used = 0.0, None
+        if (call := self._open.get(run_id)) is None:
+            return
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
                 if isinstance(message, AIMessage) and message.usage_metadata:
-                    charged = self._meter.charge(message.usage_metadata, name)
-                    count_usage(name, message.usage_metadata, charged, self._meter.limits.currency)
+                    charged = self._meter.charge(message.usage_metadata, call.model)
+                    count_usage(call.model, message.usage_metadata, charged, self._meter.limits.currency)
                     cost += charged
                     used = sum_usage([message])
+                if isinstance(message, AIMessage):
+                    call.answers.append(message)
         self._record(run_id, OK, **{**(used or {}), "cost": cost})
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        self._record(run_id, name_outcome(error), error=type(error).__name__)
+        if run_id in self._open:
+            self._record(run_id, name_outcome(error), error=type(error).__name__)
 
     def close(self) -> None:
         """Record the calls that were cancelled, which langchain doesn't always report."""
@@ -107,11 +113,10 @@ class UsageCounter(BaseCallbackHandler):
             self._record(run_id, CANCELLED, error=asyncio.CancelledError.__name__)
 
     def _record(self, run_id: UUID, outcome: str, **more: Any) -> None:
-        end = self._clock()
-        model, begin = self._open.pop(run_id, ("", end))
-        count_model_call(model, end - begin, outcome)
-        call = {"model": model, "begin": begin, "end": end, "task": current_task.get()}
-        self._meter.model_calls.append({**call, **more})
+        end, call = self._clock(), self._open.pop(run_id)
+        call.end(end, outcome, more)
+        about = {"model": call.model, "begin": call.begin, "end": end, "task": current_task.get()}
+        self._meter.model_calls.append({**about, **more})
 
 
 class RunLimitsMiddleware(AgentMiddleware[Any, Any]):

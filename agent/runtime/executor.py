@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Send, StateSnapshot
+from structlog.contextvars import bind_contextvars
 
 from agent.core.checkpoint_barrier import use_checkpoint_barrier
 from agent.core.state import usage_between
@@ -30,6 +32,7 @@ from agent.runtime.run_saver import RunSaver
 from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
 from agent.runtime.store.leases import LeaseLost
 from agent.runtime.stream_modes import EventTranslator, native_modes
+from agent.shared.tracing import record_span, traceparent
 
 _Chunk = tuple[tuple[str, ...], str, Any]
 """Namespace, mode and data of a part of langgraph's stream."""
@@ -71,16 +74,20 @@ class Executor:
         """
         config = run_config(run)
         progress = _Progress()
+        name = run.spec.graph_id
+        about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+        about |= {"gen_ai.conversation.id": run.thread_id, "roebot.run": run.run_id}
         try:
-            async with self.graphs.open_graph(run.spec.graph_id, config, context=run.spec.context) as graph:
-                source = await self._choose_input(run, config, graph)
-                if source is not _DONE:
-                    attempt = _Attempt(graph, source, config, run, channel, control, progress)
-                    with self._wait_for_checkpoints(run):
-                        await (attempt.stream_protocol if run.spec.protocol else attempt.stream_events)()
-                self.faults.reach(RunStep.LAST_CHECKPOINT)
-                outcome = await _make_outcome(graph, run, progress)
-                return replace(outcome, usage=await _usage_of_run(graph, run, progress))
+            with record_span(f"invoke_agent {name}", about, expected=(GraphDrained,)):
+                async with self.graphs.open_graph(name, config, context=run.spec.context) as graph:
+                    source = await self._choose_input(run, config, graph)
+                    if source is not _DONE:
+                        attempt = _Attempt(graph, source, config, run, channel, control, progress)
+                        with self._wait_for_checkpoints(run):
+                            await (attempt.stream_protocol if run.spec.protocol else attempt.stream_events)()
+                    self.faults.reach(RunStep.LAST_CHECKPOINT)
+                    outcome = await _make_outcome(graph, run, progress)
+                    return replace(outcome, usage=await _usage_of_run(graph, run, progress))
         except (GraphDrained, LeaseLost):
             raise
         except Exception as error:  # noqa: BLE001 - a graph may raise anything, which ends its run
@@ -263,6 +270,18 @@ def _split_chunk(chunk: Any, subgraphs: bool) -> _Chunk:
         return namespace, mode, data
     mode, data = chunk
     return (), mode, data
+
+
+def make_run_context(run: Run) -> Context:
+    """Return an empty context with the span that a run belongs to, and the run's ids for logs."""
+    context, above = Context(), str(run.spec.metadata.get("traceparent") or "")
+    ids = {"run_id": run.run_id, "thread_id": run.thread_id}
+    if above:
+        turn = str(run.spec.metadata.get("idempotency_key") or "").partition(":")[0]
+        ids |= {"turn": turn, "trace_id": above[3:35]}
+    context.run(traceparent.set, above)
+    context.run(bind_contextvars, **ids)
+    return context
 
 
 def run_config(run: Run) -> RunnableConfig:

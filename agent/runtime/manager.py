@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,7 +26,7 @@ from agent.runtime.domain import (
 )
 from agent.runtime.encode import dumps
 from agent.runtime.event_log import RunChannel
-from agent.runtime.executor import Executor
+from agent.runtime.executor import Executor, make_run_context
 from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.outcomes import OutcomeWriter
@@ -276,15 +275,15 @@ class RunManager:
             self._start_task(item)
 
     def _start_task(self, active: ActiveRun) -> None:
-        active.task = self._keep_task(self._run_lane(active))
+        active.task = self._keep_task(active, self._run_lane(active))
 
     def _start_ending(self, active: ActiveRun, work: Coroutine[Any, Any, None]) -> None:
         """Start a task that ends a run without its lane."""
-        task = self._keep_task(self._supervise_run(active, work))
+        task = self._keep_task(active, self._supervise_run(active, work))
         active.task = active.task or task
 
-    def _keep_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work, context=Context())
+    def _keep_task(self, active: ActiveRun, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, context=make_run_context(active.run))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -6,18 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import prometheus_client
-
 from agent.runtime.active_run import ActiveRun
 from agent.runtime.domain import INFLIGHT, RunStatus
-from agent.shared.metrics import REGISTRY, render_metrics, set_leases_held
+from agent.shared.metrics import counter, gauge, render_metrics, set_leases_held
 
-_runs: Final = prometheus_client.Gauge(
-    "roebot_agent_runs", "Unfinished runs of this process, by status", ["status"], registry=REGISTRY
-)
-_ended: Final = prometheus_client.Counter(
-    "roebot_agent_runs_ended", "Runs that ended in this process, by status", ["status"], registry=REGISTRY
-)
+_runs: Final = gauge("roebot_agent_runs", "Unfinished runs of this process, by status", ["status"])
+_ended: Final = counter("roebot_agent_runs_ended", "Runs that ended in this process, by status", ["status"])
 
 
 def count_ended_run(status: RunStatus) -> None:

@@ -45,8 +45,8 @@ class ServerFailed(Exception):
     """The server could not start; the message is one line for display."""
 
 
-def configure_logging() -> None:
-    """Log JSON lines to stderr, with secrets redacted."""
+def configure_logging(level: str = "info") -> None:
+    """Log JSON lines of at least this level to stderr, with secrets redacted."""
 
     def redact_event(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         return {
@@ -54,13 +54,14 @@ def configure_logging() -> None:
         }
 
     steps: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         redact_event,
         structlog.processors.JSONRenderer(),
     ]
-    configure_safe_logging(steps, logging.INFO, sys.stderr)
+    configure_safe_logging(steps, logging.getLevelNamesMapping()[level.upper()], sys.stderr)
 
 
 class RuntimeServer(uvicorn.Server):

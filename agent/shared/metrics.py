@@ -10,13 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, Summary
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.process_collector import ProcessCollector
 
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
+counter = partial(Counter, registry=REGISTRY)
+gauge = partial(Gauge, registry=REGISTRY)
+histogram = partial(Histogram, registry=REGISTRY)
+summary = partial(Summary, registry=REGISTRY)
 MAX_VALUES = 100
 OTHER = "other"
 """Value of a label in place of those beyond its first MAX_VALUES."""
@@ -24,17 +29,12 @@ LAG_EVERY = 0.5
 LAG_SAMPLES = 120
 """Interval of the measurements of the event loop (s), and how many of them the metric covers."""
 
-_writes_refused = Counter(
-    "roebot_writes_refused",
-    "Writes refused because another process holds the lease",
-    ["lease"],
-    registry=REGISTRY,
+_writes_refused = counter(
+    "roebot_writes_refused", "Writes refused because another process holds the lease", ["lease"]
 )
-_leases = Gauge("roebot_leases_held", "Leases that this process holds", ["lease"], registry=REGISTRY)
-_lag = Gauge(
-    "roebot_event_loop_lag_seconds",
-    "Longest delay of the event loop within the last minute, in seconds",
-    registry=REGISTRY,
+_leases = gauge("roebot_leases_held", "Leases that this process holds", ["lease"])
+_lag = gauge(
+    "roebot_event_loop_lag_seconds", "Longest delay of the event loop in the last minute, in seconds"
 )
 _labels: dict[str, set[str]] = defaultdict(set)
 

@@ -23,6 +23,7 @@ from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
 from agent.shared.replica_folder import replica_folder
 from agent.shared.schemas import ConfigProblem
+from agent.shared.tracing import export_traces
 from bot.app.accounts import AccountDirectory
 from bot.app.copied_data import find_copy_problem
 from bot.app.features import load_features
@@ -54,7 +55,7 @@ log = structlog.get_logger(__name__)
 
 Part = Callable[[], Coroutine[Any, Any, None]]
 TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
-NEEDS_RESTART = frozenset({"server", "runtime", "database"})
+NEEDS_RESTART = frozenset({"server", "runtime", "database", "tracing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,11 +340,13 @@ async def run_service(
     prepare_home(settings.home, name)
     with lock_home(settings.home, name):
         async with AsyncExitStack() as stack:
+            config = settings.loaded.config
+            await stack.enter_async_context(export_traces("roebot", **config.tracing.model_dump()))
             where = url.get_secret_value() if url else None
             called = f"roebot {REPLICA}{name}" if name else "roebot"
             database = await open_database(settings.home, where, called)
             stack.push_async_callback(database.close)
-            check = partial(find_copy_problem, config=settings.loaded.config, home=settings.home)
+            check = partial(find_copy_problem, config=config, home=settings.home)
             if problem := await database.schema(check):
                 raise StartError(problem)
             clock = await start_clock(database) if name else SystemClock()

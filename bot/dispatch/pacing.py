@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
-from prometheus_client import Counter, Histogram
 
-from agent.shared.metrics import REGISTRY
+from agent.shared.metrics import counter, histogram
 from bot.clock import Clock
 from bot.core.rate_limits import BurstBucket, FixedWindow, RateLimit, SlidingWindow
 from bot.dispatch.alarms import Alarm, Alarms
@@ -34,18 +33,14 @@ from bot.platforms.capabilities import Capabilities, find_capabilities
 from bot.platforms.manifest import Budget, Manifest, Operation, Scope
 
 log = structlog.get_logger(__name__)
-_rate_waits = Histogram(
+_rate_waits = histogram(
     "roebot_rate_wait_seconds",
     "Time in seconds for which calls waited for rate limits, behind earlier calls of their chat",
     ["account", "operation"],
     buckets=(0.01, 0.1, 0.5, 1, 2.5, 5, 15, 60, 300),
-    registry=REGISTRY,
 )
-_rate_limit_hits = Counter(
-    "roebot_rate_limit_hits",
-    "Calls that a platform refused for its rate limit",
-    ["account"],
-    registry=REGISTRY,
+_rate_limit_hits = counter(
+    "roebot_rate_limit_hits", "Calls that a platform refused for its rate limit", ["account"]
 )
 
 # Seconds between attempts, and the total wait for the runtime, or for a file from a platform.
@@ -171,6 +166,7 @@ class RateGovernor:
         self._budgets = tuple(budgets)
         self._clock = clock
         self._name = account
+        _rate_limit_hits.labels(account)  # exposes 0, so that the first hit counts as an increase
         self._scale = scale
         self._account = _Gate(self._make_windows(Scope.ACCOUNT, None))
         self._chats: dict[str, _Gate] = {}

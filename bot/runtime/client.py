@@ -11,6 +11,7 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from agent.shared.run_identity import STEERING
+from agent.shared.tracing import traceparent
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.compaction import IDEMPOTENCY_HEADER, RunAccess, compact_thread
 from bot.runtime.event_stream import read_events
@@ -72,7 +73,7 @@ class LangGraphRuntime:
                 else None,
                 stream_mode=STREAM_MODES,
                 stream_resumable=True,
-                metadata={"idempotency_key": request.key},
+                metadata={"idempotency_key": request.key, "traceparent": traceparent.get()},
                 config={"configurable": dict(request.configurable)},
                 multitask_strategy="enqueue",
                 if_not_exists="create",

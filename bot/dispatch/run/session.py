@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
+from structlog.contextvars import bind_contextvars
 
 from agent.shared.aio import within_time
 from bot.dispatch.pacing import Backoff
@@ -280,6 +281,7 @@ class RunSession:
             return self._restarted and await self._runs.enter_current()
         created = await self._runs.create(await self._build_request(repeated=self._restarted))
         self._is_live = self._runs.is_fresh
+        bind_contextvars(run_id=self._runs.turn.run_id)
         return created
 
     async def _build_request(self, *, repeated: bool) -> RunRequest:
