@@ -22,7 +22,7 @@ from bot.server.api.errors import UNREACHABLE, error_response
 from bot.server.api.health import DATABASE_SECONDS
 from bot.store.admission_types import Accepted
 from bot.store.connection import Connection
-from bot.store.outages import is_outage
+from bot.store.outages import is_outage, probe_store
 from bot.store.read_models import count_open_turns, find_oldest_waiting
 from bot.store.usage import list_counters
 from bot.turn import TurnState
@@ -90,8 +90,8 @@ def _render(headers: Mapping[str, str], found: Iterable[Metric], services: ApiSe
 
 
 async def _collect_stored(services: ApiServices) -> list[Metric]:
-    """Return what is in the database, or only that it is unavailable."""
-    up = GaugeMetricFamily("roebot_database_up", "1 if the database responds, else 0")
+    """Return what is in the database, or only that it does not accept writes."""
+    up = GaugeMetricFamily("roebot_database_up", "1 if the database accepts writes, else 0")
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             found = [*await services.db.transact(_load_stored, services.clock.now())]
@@ -108,6 +108,7 @@ async def _collect_stored(services: ApiServices) -> list[Metric]:
 
 
 def _load_stored(connection: Connection, now: float) -> Iterable[Metric]:
+    probe_store(connection, now)
     opened = GaugeMetricFamily("roebot_turns_open", "Turns that are still open", labels=["kind", "state"])
     queued = 0
     for (kind, state), count in sorted(count_open_turns(connection).items()):
