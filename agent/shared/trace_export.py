@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, StatusCode
@@ -46,9 +46,8 @@ class SpanRecorder:
         self._provider = TracerProvider(
             ParentBased(self._sampler), resource, shutdown_on_exit=False, id_generator=self._ids
         )
-        url = f"{endpoint.rstrip('/')}/v1/traces"
-        self._exporter = _Exporter(OTLPSpanExporter(url, timeout=EXPORT_SECONDS))
-        self._provider.add_span_processor(BatchSpanProcessor(self._exporter, QUEUE, EVERY, BATCH))
+        exporter = _Exporter(f"{endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_SECONDS)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter, QUEUE, EVERY, BATCH))
         self._tracer = self._provider.get_tracer("roebot", version("roebot"), schema_url=SCHEMA)
 
     def samples(self, trace_id: int) -> bool:
@@ -93,16 +92,13 @@ class _GivenIds(RandomIdGenerator):
         return int(self.root[36:52], 16) if self.root else super().generate_span_id()
 
 
-class _Exporter(SpanExporter):
-    """Exports spans, and reports once when that begins to fail, and once when it works again."""
+class _Exporter(OTLPSpanExporter):
+    """Reports once when exports begin to fail, and once when they work again."""
 
-    def __init__(self, exporter: OTLPSpanExporter) -> None:
-        self._exporter = exporter
-        self.shutdown = exporter.shutdown  # type: ignore[method-assign]
-        self._fails = False
+    _fails = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._exporter.export(spans)
+        result = super().export(spans)
         fails = result is not SpanExportResult.SUCCESS
         _lost.inc(len(spans) if fails else 0)
         if fails != self._fails:

@@ -54,8 +54,9 @@ class TurnWatch:
         self._ends = {CLAIMED: now}
         if is_new:
             self._observe(CLAIMED, now - turn.created_at)
-            sent = min([turn.created_at, *(message.sent_at for message in turn.messages)])
-            self._record_span("receive", sent, turn.created_at)
+            sent = [message.sent_at for message in turn.messages if message.sent_at]
+            sent_at = min([turn.created_at, *sent])
+            self._record_span("receive", sent_at, turn.created_at)
             self._record_span("wait", turn.created_at, now)
         if turn.kind is not TurnKind.CHAT:
             # It has no run, and its text is shown when it is delivered.

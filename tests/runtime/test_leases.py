@@ -19,6 +19,7 @@ from agent.runtime.store import leases, runs
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import LogChunk, append_events
 from agent.runtime.store.leases import LeaseLost, lease_of
+from agent.shared.metrics import REGISTRY
 from tests.runtime.graphs import arrived, gate
 from tests.runtime.serving import Served, serve
 
@@ -159,6 +160,10 @@ WRITES: dict[str, Callable[[RuntimeDatabase, PostgresRuntimeSaver, Run], Awaitab
 TABLES = ("runs", "threads", "events", "checkpoints", "checkpoint_writes", "checkpoint_blobs")
 
 
+def _count_refused() -> float:
+    return REGISTRY.get_sample_value("roebot_writes_refused_total", {"lease": "run"}) or 0.0
+
+
 def _read_all(url: str) -> list[Any]:
     with psycopg.connect(url) as connection:
         return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES]  # type: ignore[arg-type]
@@ -180,9 +185,11 @@ async def test_each_write_of_a_run_needs_its_lease(runtime_postgres: str, name: 
             await database.write(leases.renew_owner, "second")
         before = _read_all(runtime_postgres)
         if is_lost:
+            refused = _count_refused()
             with pytest.raises(LeaseLost):
                 await WRITES[name](database, saver, run)
             assert _read_all(runtime_postgres) == before
+            assert _count_refused() == refused + 1
         else:
             await WRITES[name](database, saver, run)
             assert (_read_all(runtime_postgres) != before) is (name != "roll back")

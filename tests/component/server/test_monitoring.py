@@ -171,6 +171,11 @@ async def test_an_account_that_is_not_connected_raises_an_alert(tmp_path: Path) 
             await asyncio.sleep(0.02)
         found = await scrape(service)
     assert await asyncio.to_thread(firing, tmp_path, found, found, "RoebotAccountDown")
+    replica = {name.replace("bot:2026", "replica:2026"): value for name, value in found.items()}
+    live = next(name for name in replica if 'account="telegram",state="live"' in name)
+    assert not await asyncio.to_thread(
+        firing, tmp_path, found, {**found, **replica, live: 1.0}, "RoebotAccountDown"
+    )
 
 
 def expressions() -> Iterable[str]:
