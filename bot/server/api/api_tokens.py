@@ -87,9 +87,9 @@ router = APIRouter(prefix="/api/tokens", tags=["tokens"])
 
 @router.get("")
 @requires(Permission.TOKENS)
-async def get_tokens(services: Services) -> list[schemas.ApiTokenInfo]:
+async def get_tokens(services: Services) -> list[ApiToken]:
     """List the API tokens, including expired ones, by name."""
-    return [schemas.ApiTokenInfo.model_validate(one) for one in await services.db.transact(list_tokens)]
+    return await services.db.transact(list_tokens)
 
 
 @router.post("", status_code=201)
@@ -102,7 +102,7 @@ async def create_token(body: NewToken, services: Services, by: By) -> schemas.Cr
     if not await services.db.transact(add_token, one, hash_secret(secret), audit_actor(services, by)):
         raise HTTPException(409, f"name: {body.name} is in use; revoke that token first")
     await services.core.people.load_grants()
-    return schemas.CreatedApiToken(token=secret, **schemas.ApiTokenInfo.model_validate(one).model_dump())
+    return schemas.CreatedApiToken(token=secret, expires_at=one.expires_at)
 
 
 @router.delete("/{name}", status_code=204)

@@ -111,7 +111,7 @@ class IdentityProvider:
     async def _verify(self, token: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the claims of an ID token. If its key is unknown, the keys are read again."""
         config = self._config
-        options = {"iss": _must_be(config.issuer), "aud": _must_be(config.client_id)}
+        options = {"iss": {"value": config.issuer}, "aud": {"value": config.client_id}}
         try:
             try:
                 found = jwt.decode(token, self._keys, ALGORITHMS)
@@ -171,10 +171,6 @@ class IdentityProvider:
         mapped = [f"{GROUP}:{group}" for group in config.roles if group in listed]
         name = " ".join(str(claims.get(config.name_claim) or subject).split())[:100]
         return Sender(f"{SIGN_ON}:{id_}", name, belongs=(config.membership, *mapped), account=SIGN_ON)
-
-
-def _must_be(value: str) -> dict[str, Any]:
-    return {"essential": True, "value": value}
 
 
 def _import_keys(found: Mapping[str, Any]) -> jwk.KeySet:

@@ -25,23 +25,11 @@ class SignInLink(ApiModel):
     expires_at: float
 
 
-class ApiTokenInfo(ApiModel):
-    """An API token. `by` is its creator as `platform:id`; times are UTC (s), `used_at` is 0 if it was never
-    used and is updated at most once a minute.
-    """
-
-    name: str
-    scope: str
-    by: str
-    created_at: float
-    expires_at: float
-    used_at: float
-
-
-class CreatedApiToken(ApiTokenInfo):
-    """A new API token with its secret."""
+class CreatedApiToken(ApiModel):
+    """A new API token; it expires at `expires_at` (UTC, s)."""
 
     token: str
+    expires_at: float
 
 
 class SignedIn(ApiModel):
