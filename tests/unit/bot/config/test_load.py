@@ -209,7 +209,8 @@ REFUSED = [
     (
         "server: {zzz: 1}",
         "server.zzz",
-        "unknown key; known here: allowed_hosts, host, limits, port, public_url, token and trusted_proxies",
+        "unknown key; known here: allowed_hosts, host, limits, oidc, port, public_url, token and "
+        "trusted_proxies",
     ),
     ("server: 5", "server", "expected a mapping (lines like `key: value`), got a whole number"),
     ("server: []", "server", "expected a mapping (lines like `key: value`), got a list"),
