@@ -259,7 +259,8 @@ def isolated_context(task: str = "") -> Context:
     subagent's task.
     """
     context, meter = Context(), current_meter()
-    context.run(traceparent.set, traceparent.get())
+    if span := traceparent.get():
+        context.run(traceparent.set, span)
     context.run(bind_contextvars, **get_contextvars())
     if meter is not None:
         context.run(_current.set, meter)

@@ -101,6 +101,27 @@ async def test_a_turn_that_is_resumed_after_a_crash_goes_on_with_its_trace(tmp_p
     assert {span.parent for span in collector.spans if span.service == "roebot"} == {"", root.id}
 
 
+async def test_a_run_that_is_continued_after_a_crash_of_the_agent_is_in_the_same_trace(
+    tmp_path: Path,
+) -> None:
+    async with traced(tmp_path) as (service, emulator, collector):
+        service.start()
+        await service.ready()
+        emulator.people.says("[every=0.1] [tokens=40]", user=PERSON)
+        await until(
+            lambda: PERSON in emulator.world.chats and answers(emulator, PERSON), SECONDS, service.log
+        )
+        agent = service.agent()
+        assert agent is not None
+        agent.kill()
+        await collected(collector, service)
+        assert service.stop() == 0
+    [root] = collector.named("turn")
+    [run] = collector.named("invoke_agent lead_agent")
+    assert (run.trace, run.parent) == (root.trace, root.id)
+    assert run.begin > root.begin + 0.5, "the span of the first attempt was lost with its process"
+
+
 async def test_texts_are_recorded_if_the_configuration_says_so(tmp_path: Path) -> None:
     async with traced(tmp_path, settings=", content: true") as (service, emulator, collector):
         service.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import copy_context
 
 import pytest
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from agent.core.run_meter import (
     CallSize,
@@ -17,6 +18,7 @@ from agent.core.run_meter import (
     isolated_context,
     use_meter,
 )
+from agent.shared.tracing import traceparent
 
 NO_SIZE = CallSize(0)
 
@@ -156,7 +158,7 @@ def test_a_stored_meter_goes_on() -> None:
     assert admit(again, "ls", "ls") == [None, LimitKind.TOOL_CALLS]
 
 
-def test_an_isolated_context_has_nothing_but_the_meter() -> None:
+def test_an_isolated_context_has_nothing_but_the_meter_the_span_and_the_ids() -> None:
     assert len(isolated_context()) == 0
     one = meter()
     with use_meter(one):
@@ -165,3 +167,8 @@ def test_an_isolated_context_has_nothing_but_the_meter() -> None:
         assert context.run(current_meter) is one
         assert copy_context().run(current_meter) is one
     assert current_meter() is None
+    token = traceparent.set("a span")
+    with bound_contextvars(run_id="r"):
+        context = isolated_context()
+    traceparent.reset(token)
+    assert (context.run(traceparent.get), context.run(get_contextvars)) == ("a span", {"run_id": "r"})
