@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.guide.replies import GuideReply
-from agent.guide.wording import load_wording, say
+from agent.guide.wording import load_wording, pattern, say
 from agent.shared.approval_words import IS_DENIED, IS_REJECTED
 
 SKILL = "/mnt/skills/public/data-analysis"
 SAMPLE = "/mnt/user-data/workspace/tickets.csv"
+NUMBERS = "/mnt/user-data/workspace/numbers.csv"
 PICTURE = "/mnt/user-data/outputs/chart.png"
 TOOLS = frozenset({"read_file", "write_file", "bash", "present_files"})
 ROWS = 50
@@ -22,22 +23,35 @@ SHOWN = 1500
 """Maximum number of characters of a tool's result that are quoted."""
 _FIGURES = re.compile(r"^wrote .+\n\n", re.M)
 _NUMBER = re.compile(r"-?[\d.,]*\d%?")
+_ONE = r"-?\d+(?:\.\d+)?"
+_NUMBERS = re.compile(rf"{_ONE}(?:\s*(?:[,;、，；]|[,，]?\s*\band\b|和)\s*{_ONE})+(?![\d.]*[-/:年月])")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 
 
-def begin_chart(
-    language: str, tables: Sequence[str], tools: frozenset[str], *, wants_sample: bool
-) -> GuideReply:
-    """Return the first step. `tables` are the paths of the tables that people sent, the newest last."""
+def begin_chart(language: str, tables: Sequence[str], tools: frozenset[str], question: str) -> GuideReply:
+    """Return the first step. `tables` are the paths of the tables that people sent, the newest last.
+
+    The sample is drawn only for a question that names it.
+    """
     if not tools >= TOOLS:
         return GuideReply(say(language, "no_files"))
     skill = ("read_file", {"path": f"{SKILL}/SKILL.md"})
-    if tables and not wants_sample:
+    if numbers := _NUMBERS.search(_THOUSANDS.sub("", question)):
+        values = re.findall(_ONE, numbers[0])
+        lines = [f"#{at:0{len(str(len(values)))}},{value}" for at, value in enumerate(values, 1)]
+        table = "\n".join(["number,value", *lines, ""])
         return GuideReply(
-            say(language, "drawing"), [skill, ("read_file", {"path": tables[-1], "limit": ROWS})]
+            say(language, "drawing"), [skill, ("write_file", {"path": NUMBERS, "content": table})]
         )
-    sample = ("write_file", {"path": SAMPLE, "content": load_wording()["sample"]})
-    return GuideReply(f"{say(language, 'sample_first')} {say(language, 'drawing')}", [skill, sample])
+    if pattern("sample").search(question):
+        sample = ("write_file", {"path": SAMPLE, "content": load_wording()["sample"]})
+        return GuideReply(f"{say(language, 'sample_first')} {say(language, 'drawing')}", [skill, sample])
+    if not tables:
+        return GuideReply(
+            say(language, "no_table"), (), [say(language, "suggest_chart")], say(language, "choose")
+        )
+    return GuideReply(say(language, "drawing"), [skill, ("read_file", {"path": tables[-1], "limit": ROWS})])
 
 
 def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessage]) -> GuideReply:
@@ -54,8 +68,11 @@ def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessag
     if names == ["present_files"]:
         return GuideReply("")
     if "write_file" in names:
+        path = str(asked.tool_calls[-1]["args"]["path"])
         options: Mapping[str, str] | None = {"kind": "bar", "x": "team", "y": "tickets"}
-        path, title = SAMPLE, say(language, "sample_title")
+        title = say(language, "sample_title")
+        if path == NUMBERS:
+            options, title = {"kind": "line", "x": "number", "y": "value"}, say(language, "numbers_title")
     else:
         path = str(asked.tool_calls[-1]["args"]["path"])
         options = choose_columns(results[-1].text)
@@ -73,8 +90,19 @@ def finish_chart(language: str, messages: Sequence[BaseMessage]) -> GuideReply:
     printed = next(
         one.text for one in reversed(messages) if isinstance(one, ToolMessage) and one.name == "bash"
     )
+    command = next(
+        str(call["args"].get("command", ""))
+        for one in reversed(messages)
+        if isinstance(one, AIMessage)
+        for call in one.tool_calls
+        if call["name"] == "bash"
+    )
+    words = shlex.split(command)
+    x, y = (words[words.index(option) + 1].replace("`", "'") for option in ("--x", "--y"))
+    said = {SAMPLE: "drawn_sample", NUMBERS: "drawn"}.get(words[2])
+    told = say(language, said) if said else say(language, "drawn_column", x=x, y=y)
     figures = _FIGURES.split(printed, maxsplit=1)[-1]
-    return GuideReply(f"{say(language, 'drawn')}\n\n{quote_result(figures)}")
+    return GuideReply(f"{told}\n\n{quote_result(figures)}")
 
 
 def _is_failed(result: ToolMessage) -> bool:

@@ -29,7 +29,7 @@ from agent.core.model_request import is_from_person
 from agent.errors import ModelUnavailable
 from agent.guide.chart import begin_chart, continue_chart, finish_chart
 from agent.guide.replies import ASK, CHART, SCHEDULE, GuideReply, answer_question
-from agent.guide.wording import detect_language, pattern, say
+from agent.guide.wording import detect_language, say
 from agent.shared.approval_words import is_plain_no
 from agent.shared.envelope import parse_envelopes, plain_text
 from agent.tools.service import PREVIEWED, REFUSED
@@ -142,7 +142,7 @@ def _answer_all(questions: Sequence[str], shown: Sequence[BaseMessage], tools: f
         reply = answer_question(question, tools, has_table=bool(_tables_of(shown[-1])))
         if reply is CHART:
             language = detect_language(question)
-            reply = begin_chart(language, sent, tools, wants_sample=bool(pattern("sample").search(question)))
+            reply = begin_chart(language, sent, tools, question)
         replies.append(reply)
     text = "\n\n".join(filter(None, dict.fromkeys(one.text for one in replies)))
     calls = next((one.calls for one in reversed(replies) if one.calls), ())

@@ -24,7 +24,7 @@ from agent.shared.documentation import (
 ASK, SCHEDULE = "ask_clarification", "schedule"
 MAX_HITS, LEAST_COVERAGE = 6, 0.6
 """Share of a question's words, by their rarity, that a section must contain to be quoted."""
-QUOTED = 900
+QUOTED = 1100
 """Characters of a section from which on its remaining paragraphs are left out."""
 SUGGESTIONS = ("suggest_remind", "suggest_chart", "suggest_sum", "suggest_slack", "suggest_model")
 
@@ -104,7 +104,7 @@ def _connect(question: str, language: str) -> GuideReply | None:
 def _with_form(form: str, page: str, heading: str, language: str) -> GuideReply:
     sections = load_documentation().sections
     found = next(one for one in sections if one.page == page and one.heading == heading)
-    return GuideReply(f"{form}\n\n{_quote(found, language)}")
+    return GuideReply(f"{form}\n\n{_quote(found, language, with_steps=True)}")
 
 
 def find_hits(question: str) -> Sequence[DocMatch]:
@@ -119,18 +119,25 @@ def _quote_documentation(question: str, language: str) -> GuideReply:
     if not hits:
         return _with_model_button(say(language, "unknown"), language)
     first = hits[0].section
-    parts = [_quote(first, language)]
+    parts = [_quote(first, language, with_steps=bool(pattern("how").search(question)))]
     if other := next((hit.section for hit in hits[1:] if hit.section.page != first.page), None):
         parts.append(say(language, "also", **_link(other, language)))
     return GuideReply("\n\n".join(parts))
 
 
-def _quote(section: DocSection, language: str) -> str:
-    link = _link(section, language)
-    text, whole = cut_section(load_documentation().link_pages(section.page, section.text))
-    heading = f"**{section.heading}**\n\n" if section.heading else ""
-    more = "" if whole and section.heading else f"\n\n{say(language, 'more', **link)}"
-    return f"{say(language, 'quote', **link)}\n\n{heading}{text}{more}"
+def _quote(section: DocSection, language: str, *, with_steps: bool = False) -> str:
+    """Return a quotation; `with_steps`: of the first section too, if this is the text before it."""
+    link, documentation = _link(section, language), load_documentation()
+    shown = [section]
+    if with_steps and not section.heading:
+        after = documentation.sections[documentation.sections.index(section) + 1 :]
+        shown += [one for one in after[:1] if one.page == section.page]
+    parts, whole = [say(language, "quote", **link)], bool(section.heading)
+    for one in shown:
+        text, uncut = cut_section(documentation.link_pages(one.page, one.text))
+        parts += [f"**{one.heading}**", text] if one.heading else [text]
+        whole = whole and uncut
+    return "\n\n".join(parts if whole else [*parts, say(language, "more", **link)])
 
 
 def _link(section: DocSection, language: str) -> dict[str, str]:

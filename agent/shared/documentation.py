@@ -10,6 +10,7 @@ import math
 import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +35,9 @@ _FENCE = re.compile(r"^ *(```+|~~~+)")
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)\n*")
 _LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\(([^)\s]+)\)")
+_NEWCOMER = re.compile(
+    r"\b(?:add|invite)\s+(?:an?|new|another|my|the|\s)*(?=\b(?:users?|person|people|members?|colleague|teammate))"
+)
 _PAGE = re.compile(r"[a-z0-9]+(?:[-/][a-z0-9]+)*")
 
 
@@ -79,7 +83,7 @@ class Documentation:
         self._db.execute(
             "CREATE VIRTUAL TABLE part USING fts5(title, heading, text, tokenize='porter unicode61')"
         )
-        rows = ((one.title, one.heading, one.text) for one in self.sections)
+        rows = ((one.title, one.heading or one.title, one.text) for one in self.sections)
         self._db.executemany("INSERT INTO part VALUES (?, ?, ?)", rows)
 
     def search(self, words: Sequence[str], limit: int = 10) -> list[DocMatch]:
@@ -87,6 +91,7 @@ class Documentation:
         terms = list(dict.fromkeys(words))[:MAX_TERMS]
         with self._lock:
             found = [(self._match(term), self._match(term, "{title heading} : ")) for term in terms]
+            headed = Counter(row for term in terms for row in self._match(term, "heading : "))
         rarities = [math.log(1 + len(self.sections) / (0.5 + len(rows))) for rows, _ in found]
         scores: dict[int, float] = {}
         covered: dict[int, float] = {}
@@ -97,16 +102,18 @@ class Documentation:
                 covered[row] = covered.get(row, 0.0) + rarity / sum(rarities)
                 named[row] = named.get(row, 0.0) + (rarity / sum(rarities) if row in titled else 0.0)
         for row in scores:
-            scores[row] *= covered[row] ** 2 * (1 + named[row]) * self._prior(self.sections[row])
+            section = self.sections[row]
+            fit = headed[row] / max(1, len(query_words(section.heading or section.title)))
+            scores[row] *= covered[row] ** 2 * (1 + named[row]) * (1 + min(fit, 1)) * self._prior(section)
         best = sorted(scores, key=lambda row: (-scores[row], row))
         return [DocMatch(self.sections[row], covered[row], named[row]) for row in best[:limit]]
 
     def _prior(self, section: DocSection) -> float:
-        """Return how likely a section is meant: guides before reference, a page's start before the rest."""
+        """Return how likely a section is meant: guides before reference."""
         kind = 1.0 if section.page.startswith("howto/") else 0.8
         if section.page in _load_vocabulary()["developers"]:
             kind = 0.5
-        return kind * (1.0 if section.heading else 1.2)
+        return kind
 
     def _match(self, term: str, columns: str = "") -> dict[int, float]:
         """Return the rank of each section that contains the term in these columns."""
@@ -158,8 +165,11 @@ def query_words(question: str) -> list[str]:
 
     Unknown Chinese words stay, since a question about them has no answer.
     """
+    for page, title in _load_vocabulary()["titles"].items():
+        if len(title) > 2 and title in question:
+            question = question.replace(title, f" {PurePosixPath(page).name.replace('-', ' ')} ")
     known, ignored = _load_vocabulary()["alternatives"], _load_vocabulary()["ignored"].split()
-    latin = _WORD.findall(_HAN_RUN.sub(" ", question.casefold()))
+    latin = _WORD.findall(_HAN_RUN.sub(" ", _NEWCOMER.sub("access ", question.casefold())))
     words = [one for word in latin if word not in ignored for one in known.get(word, word).split()]
     for run in _HAN_RUN.findall(question):
         words += _translate(run)

@@ -5,7 +5,15 @@ import shlex
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from agent.guide.chart import SAMPLE, begin_chart, choose_columns, continue_chart, quote_result
+from agent.guide.chart import (
+    NUMBERS,
+    SAMPLE,
+    begin_chart,
+    choose_columns,
+    continue_chart,
+    finish_chart,
+    quote_result,
+)
 from agent.guide.wording import load_wording
 
 TOOLS = frozenset({"bash", "read_file", "write_file", "present_files"})
@@ -35,7 +43,7 @@ def step(name: str, text: str, **call: object) -> tuple[AIMessage, ToolMessage]:
 
 def test_a_file_name_can_not_leave_its_argument() -> None:
     path = "/mnt/user-data/uploads/a'; rm -rf $HOME #.csv"
-    first = begin_chart("en", [path], TOOLS, wants_sample=False)
+    first = begin_chart("en", [path], TOOLS, "")
     assert first.calls[1] == ("read_file", {"path": path, "limit": 50})
     asked, result = step("read_file", "who,n\n$(id),1\n", path=path)
     [(name, arguments)] = continue_chart("en", asked, [result]).calls
@@ -44,11 +52,31 @@ def test_a_file_name_can_not_leave_its_argument() -> None:
 
 
 def test_the_sample_is_written_and_drawn() -> None:
-    first = begin_chart("zh", ["/mnt/user-data/uploads/own.csv"], TOOLS, wants_sample=True)
+    first = begin_chart("zh", ["/mnt/user-data/uploads/own.csv"], TOOLS, "用示例数据画图")
     assert [name for name, _ in first.calls] == ["read_file", "write_file"]
     asked, result = step("write_file", "Wrote it", path=SAMPLE)
     [(_, arguments)] = continue_chart("zh", asked, [result]).calls
     assert shlex.split(str(arguments["command"]))[2] == SAMPLE
+
+
+def test_the_numbers_of_a_question_are_drawn() -> None:
+    first = begin_chart("en", [], TOOLS, "Plot a chart of 3, 5 and 1,200")
+    assert first.calls[1] == (
+        "write_file",
+        {"path": NUMBERS, "content": "number,value\n#1,3\n#2,5\n#3,1200\n"},
+    )
+    asked, result = step("write_file", "Wrote it", path=NUMBERS)
+    [(_, arguments)] = continue_chart("en", asked, [result]).calls
+    assert shlex.split(str(arguments["command"]))[2] == NUMBERS
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [(SAMPLE, "made-up sample data"), ("own.csv", "`cost` by `month`")]
+)
+def test_the_answer_says_what_is_drawn(path: str, said: str) -> None:
+    command = f"python3 chart.py {path} --x month --y cost"
+    drawn = step("bash", "wrote /mnt/chart.png\n\nfigures", command=command)
+    assert said in finish_chart("en", drawn).text
 
 
 def test_a_result_can_not_leave_its_block() -> None:

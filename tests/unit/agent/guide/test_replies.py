@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agent.guide.chart import begin_chart
-from agent.guide.replies import CHART, GuideReply, answer_question, cut_section, find_hits
+from agent.guide.replies import CHART, QUOTED, GuideReply, answer_question, cut_section, find_hits
 from agent.guide.wording import load_wording
 from agent.shared.documentation import load_documentation, page_link
 from tests.unit.agent.guide.questions import ANSWERED, LEADING, OUT_OF_SCOPE
@@ -148,9 +148,9 @@ def test_a_form_is_offered_with_its_section(question: str, form: str, page: str)
 def test_a_chart_is_drawn_or_why_not_is_said() -> None:
     assert answer_question("Draw a chart from sample data", TOOLS) is CHART
     assert answer_question("", TOOLS, has_table=True) is CHART
-    assert begin_chart("en", [], frozenset(), wants_sample=True) == GuideReply(
-        load_wording()["en"]["no_files"]
-    )
+    wording = load_wording()["en"]
+    assert begin_chart("en", [], frozenset(), "sample") == GuideReply(wording["no_files"])
+    assert begin_chart("en", [], TOOLS, "Draw a chart of the attached CSV").text == wording["no_table"]
 
 
 def test_every_button_is_answered() -> None:
@@ -163,11 +163,11 @@ def test_every_button_is_answered() -> None:
 
 def test_a_long_section_is_cut_between_paragraphs() -> None:
     code = "```text\na\n\nb\n```"
-    text, whole = cut_section("\n\n".join(["Do this:", code, "x" * 900, "y" * 900]))
+    text, whole = cut_section("\n\n".join(["Do this:", code, "x" * 1100, "y" * 900]))
     assert (text, whole) == (f"Do this:\n\n{code}", False)
     table = "\n".join(["| a |", "|---|", *["| x |"] * 900])
     text, whole = cut_section(table)
-    assert len(text) < 2000 and text.startswith("| a |\n|---|") and not whole
+    assert len(text) < 2 * QUOTED and text.startswith("| a |\n|---|") and not whole
 
 
 def test_both_languages_have_the_same_texts() -> None:
