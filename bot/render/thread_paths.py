@@ -1,7 +1,7 @@
 """Remove paths of the agent's folders from an answer: people see names, and linked outputs are attached.
 
 A link or an image into these folders becomes its text, an image alone on its line disappears, any other path
-becomes the file's name. Code blocks stay as they are.
+becomes the file's name. Code blocks, and folders in code spans, stay as they are.
 
 Models link to files instead of presenting them, and in a chat such a link leads nowhere. A path in prose
 attaches nothing, as it often names a file that the answer merely talks about. The text is cleaned before it
@@ -41,7 +41,8 @@ _FOUND = re.compile(
     rf"|{_BEFORE}(?P<bare>{SCHEME}{ROOT}/{_PATH})"
 )
 _LONE_IMAGES = re.compile(rf"[ \t]*(?:!{LABEL}{TARGET}[ \t]*)+")
-_CODE_PATH = re.compile(rf" ?({OWN}[^`\n]+?) ?")
+# The folders themselves are what a text is about; only files in them have a shorter name.
+_CODE_PATH = re.compile(rf" ?(?!{ROOT}/\w+/?(?![^`\n]))({OWN}[^`\n]+?) ?")
 # The end of a growing text that may become a path.
 _HALF = re.compile(rf"{_BEFORE}(?:(?:sandbox|file):/{{0,2}}|{SCHEME}/(?:m|mn|mnt|mnt/{_PATH})?)$")
 _UNTOUCHED = frozenset(

@@ -46,6 +46,7 @@ def test_the_agent_counts_no_file_as_linked_that_is_not_attached(text: str) -> N
         (f"See [the chart](sandbox:{CHART}).", "See the chart.", [CHART]),
         (f'See [the chart](file://{CHART} "A title")!', "See the chart!", [CHART]),
         ("[x](outputs/x.csv) [y](./outputs/y.csv) [z](../outputs/z.csv)", "x y z", None),
+        (f"Files go to `{OUT}`, not `{OUT}/x`.", f"Files go to `{OUT}`, not `x`.", []),
         (f"[my report](<{OUT}/my report.pdf>)", "my report", [f"{OUT}/my report.pdf"]),
         (f"[my report]({OUT}/my%20report.pdf)", "my report", [f"{OUT}/my report.pdf"]),
         (f"[a]({OUT}/a_(1).png) b", "a b", [f"{OUT}/a_(1).png"]),
