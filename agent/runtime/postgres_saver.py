@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import groupby
 from typing import Any, Final, TypeVar, cast
 
@@ -37,6 +38,7 @@ from agent.runtime.run_saver import (
 )
 from agent.runtime.store.leases import Lease, LeaseLost
 from agent.runtime.store.postgres_pool import ConnectionPool
+from agent.runtime.store.retries import WriteRetries
 
 SETUP_LOCK: Final = 7_310_468_257_004_113
 """Key of the advisory lock under which one process at a time creates the tables."""
@@ -178,7 +180,8 @@ _COPY: Final = (
 class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
     """langgraph's `AsyncPostgresSaver` for concurrent runs, with compression and rollback.
 
-    Its errors are those of psycopg.
+    While the database can't be reached, reads and writes wait for it, so that runs continue afterwards. All
+    writes can be repeated, because a lost connection may hide that one was committed.
     """
 
     SELECT_SQL = _SELECT
@@ -188,6 +191,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
     ) -> None:
         super().__init__(cast(Any, pool), serde=compressing_serde(serde))
         self._pool = pool
+        self._retries = WriteRetries(asyncio.sleep)
         self._prepare(faults)
 
     @classmethod
@@ -220,7 +224,8 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                 await cursor.execute("INSERT INTO checkpoint_migrations (v) VALUES (%s)", [number])
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        found = None if _names_nothing(config) else await super().aget_tuple(config)
+        read = partial(super().aget_tuple, config)
+        found = None if _names_nothing(config) else await self._retries.repeat(read)
         if found is not None:
             advance_ids(found.checkpoint["id"])
         return found
@@ -236,9 +241,13 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         """Yield the matching checkpoints, latest first."""
         if _names_nothing(config) or _names_nothing(before):
             return
-        wanted = clean_filter(filter)
+        list_all = partial(super().alist, config, filter=clean_filter(filter), before=before, limit=limit)
+
+        async def read() -> list[CheckpointTuple]:
+            return [one async for one in list_all()]
+
         # All are read first, so that no connection is held while the caller does something else.
-        for one in [one async for one in super().alist(config, filter=wanted, before=before, limit=limit)]:
+        for one in await self._retries.repeat(read):
             yield one
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -288,7 +297,9 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         await self._write(*statements, run_id=run_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self._write(*((statement, (target_thread_id, source_thread_id)) for statement in _COPY))
+        places = (target_thread_id, source_thread_id)
+        deletions: list[Statement] = [(statement, [target_thread_id]) for statement in _DELETE_THREAD]
+        await self._write(*deletions, *((statement, places) for statement in _COPY))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         threads = [row[0] for row in await self._fetch_rows(_THREADS_OF_RUNS, ([*run_ids],))]
@@ -308,7 +319,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         if (lease := self._leases.get(run_id)) is not None:
             statements = (*_hold(lease, statements),)
         try:
-            await _finish(self._execute(*statements))
+            await self._retries.repeat(lambda: _finish(self._execute(*statements)))
         except DivisionByZero as error:
             raise LeaseLost(run_id) from error
 
@@ -322,11 +333,14 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                     await connection.execute(statement, values)
 
     async def _fetch_rows(self, query: str, values: Sequence[Any]) -> list[Any]:
+        return await self._retries.repeat(partial(self._fetch_once, query.replace("?", "%s"), values))
+
+    async def _fetch_once(self, query: str, values: Sequence[Any]) -> list[Any]:
         async with (
             self._pool.connection() as connection,
             connection.cursor(binary=True, row_factory=tuple_row) as cursor,
         ):
-            return await (await cursor.execute(query.replace("?", "%s"), values)).fetchall()
+            return await (await cursor.execute(query, values)).fetchall()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:

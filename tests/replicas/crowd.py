@@ -41,6 +41,11 @@ CREATE TRIGGER watch_turns AFTER UPDATE OF run_id, last_run_id, state, steps ON 
 """
 CLOSED = "SELECT i.text FROM inbound i JOIN turns t ON t.id = i.turn_id WHERE t.finished_at > 0"
 OPEN = "SELECT count(*) FROM turns WHERE state IN ('accepted', 'running', 'waiting', 'delivering')"
+STUCK = """SELECT t.id, t.state, t.run_id, c.account, l.holder, r.status, r.attempt, r.fence, r.owner,
+    p.until - extract(epoch FROM now()) FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    LEFT JOIN leases l ON l.name = 'account ' || c.account LEFT JOIN runs r ON r.run_id = t.run_id
+    LEFT JOIN agent_processes p ON p.owner = r.owner
+    WHERE t.state IN ('accepted', 'running', 'waiting', 'delivering')"""
 REFUSED = "write_refused"
 """Event in the log of a bot whose write was refused; that of an agent is LOST."""
 LOST = "lease_lost"
@@ -151,6 +156,10 @@ class Crowd:
 
     def open_turns(self) -> int:
         return int(str(self.rows(OPEN)[0][0]))
+
+    def stuck(self) -> list[tuple[object, ...]]:
+        """The turns that are not closed, with their runs and who has them."""
+        return self.rows(STUCK)
 
     def closed_texts(self) -> set[str]:
         """The messages whose turns are closed."""

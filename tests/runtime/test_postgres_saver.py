@@ -45,7 +45,7 @@ async def test_a_write_after_lost_connections_works(
         assert len([one async for one in saver.alist(PLACE)]) == 3 * CONNECTIONS
 
 
-async def test_a_write_after_one_that_lost_its_connection_works(
+async def test_a_write_that_lost_its_connection_is_repeated(
     postgres_url: str, admin: psycopg.AsyncConnection[Any]
 ) -> None:
     async with PostgresRuntimeSaver.open(postgres_url) as saver:
@@ -54,10 +54,8 @@ async def test_a_write_after_one_that_lost_its_connection_works(
             writes = [asyncio.create_task(saver.aput(PLACE, empty_checkpoint(), {}, {})) for _ in range(3)]
             while not await (await admin.execute(END_ALL, [False])).fetchall():
                 await asyncio.sleep(0)
-        ended = await asyncio.gather(*writes, return_exceptions=True)
-        lost = [one for one in ended if isinstance(one, BaseException)]
-        assert lost
-        assert all(is_storage_error(one) for one in lost)
+        await asyncio.gather(*writes)
+        assert len([one async for one in saver.alist(PLACE)]) == 3
         checkpoint = empty_checkpoint()
         await saver.aput(PLACE, checkpoint, {}, {})
         assert await saver.latest_checkpoint_id("t") == checkpoint["id"]

@@ -27,7 +27,7 @@ from agent.runtime.migration.checkpoints import CheckpointCopy, OpaqueSerializer
 from agent.runtime.migration.tables import TABLES
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.settings import RuntimeSettings
-from agent.runtime.store.engines import HomeLock, make_engine
+from agent.runtime.store.engines import HomeLock, make_engine, opening
 from agent.runtime.store.leases import EXPIRES_AFTER, find_live_process
 from agent.runtime.store.schema import MIGRATIONS, processes, read_version
 from agent.runtime.stores import open_items, open_saver
@@ -177,7 +177,8 @@ def _read_version(connection: Connection) -> str:
 
 def _create_tables(target: Path | str) -> None:
     engine = make_engine(target)
-    connection: Connection = engine.connect()
+    with opening(engine):
+        connection: Connection = engine.connect()
     try:
         engine.migrate(connection)
     finally:

@@ -21,7 +21,14 @@ from sqlalchemy import Connection, Table, func, select
 from agent.errors import HomeInUse
 from agent.runtime.access import Filter
 from agent.runtime.domain import Json, RowPage
-from agent.runtime.store.engines import HomeLock, discard, is_lost, make_engine, open_transaction
+from agent.runtime.store.engines import (
+    HomeLock,
+    discard,
+    is_lost,
+    make_engine,
+    open_transaction,
+    opening,
+)
 from agent.runtime.store.statements import driver_connection
 
 P = ParamSpec("P")
@@ -68,8 +75,9 @@ class RuntimeDatabase:
                 raise HomeInUse("another process uses agent.db in this data directory")
             await self._sleep(LOCK_EVERY)
             tries += 1
-        await self._writer.open()
-        await self._reader.open()
+        with opening(self._engine):
+            await self._writer.open()
+            await self._reader.open()
 
     async def close(self) -> None:
         """Finish the queued jobs and unlock the database."""

@@ -49,8 +49,18 @@ class DatabaseEngine(Protocol):
         ...
 
     def connect(self) -> Connection:
-        """Open a connection. Raises `HomeInUse` if that is impossible."""
+        """Open a connection. Raises SQLAlchemy's `DBAPIError`."""
         ...
+
+
+@contextmanager
+def opening(engine: DatabaseEngine) -> Iterator[None]:
+    """Raise `HomeInUse` if the database can't be opened in this context, at the start of a process."""
+    try:
+        yield
+    except DBAPIError as error:
+        reason = str(error.orig).partition("\n")[0]
+        raise HomeInUse(f"{engine.name} can't be used: {reason}") from error
 
 
 class HomeLock:
@@ -134,11 +144,7 @@ class PostgresEngine:
             migrate(connection)
 
     def connect(self) -> Connection:
-        try:
-            return self._engine.connect()
-        except DBAPIError as error:
-            reason = str(error.orig).partition("\n")[0]
-            raise HomeInUse(f"{self.name} can't be used: {reason}") from error
+        return self._engine.connect()
 
 
 def vacuum_database(url: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 from langgraph.store.base import Op, Result
@@ -15,6 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from agent.runtime.store.engines import MIGRATION_LOCK
 from agent.runtime.store.items import prepare_operation
 from agent.runtime.store.postgres_pool import ConnectionPool
+from agent.runtime.store.retries import WriteRetries
 
 Condition = tuple[str, list[Any]]
 """SQL that is true or false, never NULL, and its parameters."""
@@ -25,12 +28,15 @@ _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 class PostgresItemStore(AsyncPostgresStore):
     """`AsyncPostgresStore` whose batches are transactions."""
 
+    _retries: WriteRetries
+
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str) -> AsyncIterator[PostgresItemStore]:
         """Open the store in this database."""
         pool = ConnectionPool(url, CONNECTIONS)
         store = cls(cast(Any, pool))
+        store._retries = WriteRetries(asyncio.sleep)
         try:
             await store.setup()
             yield store
@@ -51,8 +57,9 @@ class PostgresItemStore(AsyncPostgresStore):
                 await cursor.execute("INSERT INTO store_migrations (v) VALUES (%s)", (number,))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations. Raises ValueError for an invalid filter."""
-        return await super().abatch([prepare_operation(op) for op in ops])
+        """Run the operations, once the database can be reached. Raises ValueError for an invalid filter."""
+        prepared = [prepare_operation(op) for op in ops]
+        return await self._retries.repeat(partial(super().abatch, prepared))
 
     def _get_filter_condition(self, key: str, op: str, value: Any) -> tuple[str, list[Any]]:
         return _matches_fields("store.value", [], json.loads(value))
