@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner install-toy-model run dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner install-toy-model run demo-storm dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -56,6 +56,9 @@ install-provisioner: $(STAMP) ## the service that runs sandboxes for other machi
 
 run: $(STAMP) ## start the service
 	@exec $(BIN)/roebot run $(HOME_FLAG)
+
+demo-storm: $(TEST_STAMP) ## three replicas, and a page with buttons that kill, freeze and cut them off
+	@exec $(BIN)/python -m tests.replicas.demo
 
 dev: $(TEST_STAMP) ## start the service with a Telegram emulator beside it
 	@exec $(BIN)/python -m scripts.dev

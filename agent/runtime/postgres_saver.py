@@ -11,7 +11,7 @@ of langgraph's versions therefore tells branches apart.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import groupby
@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast
 
 import orjson
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointTuple, DeltaChannelHistory
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import AsyncCursor
@@ -39,6 +39,7 @@ from agent.runtime.run_saver import (
 from agent.runtime.store.leases import Lease, LeaseLost
 from agent.runtime.store.postgres_pool import ConnectionPool
 from agent.runtime.store.retries import WriteRetries
+from agent.shared.postgres_url import END_IF_IDLE
 
 SETUP_LOCK: Final = 7_310_468_257_004_113
 """Key of the advisory lock under which one process at a time creates the tables."""
@@ -250,6 +251,12 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
         for one in await self._retries.repeat(read):
             yield one
 
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        read = partial(super().aget_delta_channel_history, config=config, channels=channels)
+        return await self._retries.repeat(read)
+
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete all checkpoints and writes of a thread."""
         await self._write(*((statement, [str(thread_id)]) for statement in _DELETE_THREAD))
@@ -329,6 +336,7 @@ class PostgresRuntimeSaver(RunSaver, AsyncPostgresSaver):
                 await connection.execute(*statements[0])
                 return
             async with connection.transaction():
+                await connection.execute(END_IF_IDLE)
                 for statement, values in statements:
                     await connection.execute(statement, values)
 

@@ -18,6 +18,12 @@ for hours.
 """
 
 
+END_IF_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 2000"
+"""Makes the server end the current transaction once its client has been silent for two seconds. The locks of
+a paused process would otherwise keep others from taking over its work.
+"""
+
+
 def connect_arguments(url: str) -> dict[str, Any]:
     """Return psycopg's arguments for a connection to `url`, whose own parameters take precedence.
 

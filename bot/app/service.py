@@ -48,7 +48,7 @@ from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
 from bot.store.leases import ServiceLease
 from bot.store.ownership import ACCOUNT, JOBS, Ownership
-from bot.store.replica_leases import REPLICA, Replica
+from bot.store.replica_leases import Replica
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
@@ -343,8 +343,7 @@ async def run_service(
             config = settings.loaded.config
             await stack.enter_async_context(export_traces("roebot", **config.tracing.model_dump()))
             where = url.get_secret_value() if url else None
-            called = f"roebot {REPLICA}{name}" if name else "roebot"
-            database = await open_database(settings.home, where, called)
+            database = await open_database(settings.home, where, name)
             stack.push_async_callback(database.close)
             check = partial(find_copy_problem, config=config, home=settings.home)
             if problem := await database.schema(check):

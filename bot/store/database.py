@@ -26,7 +26,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from agent.shared.postgres_url import connect_arguments, sqlalchemy_url
+from agent.shared.postgres_url import END_IF_IDLE, connect_arguments, sqlalchemy_url
 from agent.shared.sqlite_compaction import Compaction, compact_database
 from agent.shared.sqlite_errors import is_temporary
 from bot.errors import HomeUnusable, StoreError, StoreUnavailable
@@ -177,10 +177,11 @@ class SqliteDatabase:
 class PostgresDatabase:
     """PostgreSQL with psycopg; transactions of different conversations run concurrently.
 
-    They wait up to `wait` seconds for a free connection. `name` is the name of its connections on the server.
+    They wait up to `wait` seconds for a free connection. `replica` is the name of this replica ("": there are
+    none).
     """
 
-    def __init__(self, url: str, wait: float = POOL_SECONDS, name: str = "roebot") -> None:
+    def __init__(self, url: str, wait: float = POOL_SECONDS, replica: str = "") -> None:
         # Takes 40 ms to load, which every start on SQLite would wait for.
         from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -191,8 +192,13 @@ class PostgresDatabase:
             max_overflow=8,
             pool_timeout=wait,
             pool_pre_ping=True,
-            connect_args={**connect_arguments(self._url), "application_name": name},
+            connect_args={**connect_arguments(self._url), "application_name": f"roebot {replica}".strip()},
         )
+        if replica:
+
+            @event.listens_for(self._engine.sync_engine, "begin")
+            def begin(connection: sqlalchemy.Connection) -> None:
+                connection.exec_driver_sql(END_IF_IDLE)
 
     async def open(self) -> None:
         """Upgrade the schema. Raises HomeUnusable."""
@@ -249,9 +255,9 @@ class PostgresDatabase:
         await self._engine.dispose()
 
 
-async def open_database(home: Path, url: str | None = None, name: str = "roebot") -> Database:
-    """Open `url` for a process with this name, or `bot.db` in `home` if it is None. Raises HomeUnusable."""
-    database = PostgresDatabase(url, name=name) if url else SqliteDatabase(home / "bot.db")
+async def open_database(home: Path, url: str | None = None, replica: str = "") -> Database:
+    """Open `url`, or `bot.db` in `home` if it is None. Raises HomeUnusable."""
+    database = PostgresDatabase(url, replica=replica) if url else SqliteDatabase(home / "bot.db")
     await database.open()
     return database
 

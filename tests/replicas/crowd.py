@@ -29,7 +29,7 @@ BEGIN
   SELECT r.name INTO owner FROM turns t JOIN conversations c ON c.id = t.conversation_id
     LEFT JOIN leases l ON l.name = 'account ' || c.account
     LEFT JOIN leases r ON r.holder = l.holder AND r.name LIKE 'replica %' WHERE t.id = number;
-  IF owner IS DISTINCT FROM substr(writer, 8) THEN
+  IF owner IS DISTINCT FROM 'replica ' || substr(writer, 8) THEN
     INSERT INTO late_writes VALUES (TG_TABLE_NAME, number, writer, owner);
   END IF;
   RETURN NEW;

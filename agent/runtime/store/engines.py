@@ -17,7 +17,7 @@ from agent.errors import HomeInUse
 from agent.runtime.access import allows_json
 from agent.runtime.store.schema import migrate
 from agent.runtime.store.statements import driver_connection
-from agent.shared.postgres_url import connect_arguments, sqlalchemy_url
+from agent.shared.postgres_url import END_IF_IDLE, connect_arguments, sqlalchemy_url
 
 PRAGMAS = (
     "journal_mode=WAL",
@@ -124,7 +124,7 @@ class SqliteEngine:
 class PostgresEngine:
     """A PostgreSQL database, possibly behind pgbouncer in transaction mode."""
 
-    begin_write = "BEGIN"
+    begin_write = f"BEGIN; {END_IF_IDLE}"
     # A read sees one state, as on SQLite.
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
