@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import OperationalError
 
 from agent.errors import HomeInUse
 from agent.runtime.access import allows
@@ -145,6 +147,29 @@ async def test_of_writes_that_share_a_commit_only_the_failing_ones_are_undone(
 
 
 @pytest.mark.postgres
+async def test_a_connection_that_a_statement_lost_is_replaced(runtime_postgres: str) -> None:
+    """SQLAlchemy gives it up by itself then, in the middle of the transaction."""
+
+    def lose(connection: Connection) -> None:
+        with psycopg.connect(runtime_postgres, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        connection.execute(select(1))
+
+    database = RuntimeDatabase(runtime_postgres)
+    await database.open()
+    try:
+        for ask in (database.read, database.write):
+            with pytest.raises((OperationalError, psycopg.OperationalError)):
+                await ask(lose)
+            async with asyncio.timeout(10):
+                assert await ask(lambda connection: connection.execute(select(1)).scalar_one()) == 1
+    finally:
+        await database.close()
+
+
 async def test_a_lost_connection_is_replaced(runtime_postgres: str) -> None:
     database = RuntimeDatabase(runtime_postgres)
     await database.open()

@@ -202,7 +202,7 @@ class DatabaseThread(Generic[C]):
 
     def _commit_batch(self, connection: C, batch: list[_Job[C, Any]]) -> C:
         """Run the jobs, on a new connection if the server has closed this one. Return the connection."""
-        if is_lost(driver_connection(connection)):
+        if is_lost(connection):
             try:
                 renewed = self._connect()
             except Exception as error:  # noqa: BLE001 - raised to the callers of the jobs
@@ -220,7 +220,7 @@ class DatabaseThread(Generic[C]):
                 for job in batch:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job
-            if len(batch) == 1 or is_lost(driver_connection(connection)):
+            if len(batch) == 1 or is_lost(connection):
                 for job in batch:
                     job.error = error
                 return

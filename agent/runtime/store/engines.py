@@ -173,12 +173,15 @@ def open_transaction(connection: Any, begin: str = "BEGIN") -> Iterator[None]:
 
 
 def is_lost(connection: Any) -> bool:
-    """Return whether a driver's connection has to be replaced."""
-    return bool(getattr(connection, "closed", False))
+    """Return whether a connection of a driver or of SQLAlchemy has to be replaced."""
+    if not isinstance(connection, Connection):
+        return bool(getattr(connection, "closed", False))
+    # After an error of a statement, SQLAlchemy may have given up the driver's connection itself.
+    return connection.invalidated or is_lost(driver_connection(connection))
 
 
 def discard(connection: Any) -> None:
     """Close a connection, whether it works or not."""
-    if isinstance(connection, Connection) and is_lost(driver_connection(connection)):
+    if isinstance(connection, Connection) and is_lost(connection) and not connection.invalidated:
         connection.invalidate()
     connection.close()
