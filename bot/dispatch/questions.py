@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,7 @@ from bot.render.renderer import Renderer
 from bot.store.interrupts import expire_approvals
 from bot.store.tool_grants import GrantOffer
 from bot.store.turns import list_overdue_questions
-from bot.texts import Texts
+from bot.texts import Texts, in_all_languages
 from bot.turn import Stopped, Turn
 from bot.wiring import Core
 
@@ -135,12 +136,20 @@ def _shorten_question(content: str, length: int, line: str, renderer: Renderer) 
     return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
 
 
+def _drop_commands(content: str) -> str:
+    """Return a decided request without the commands that would decide it, which are at its end."""
+    ends = "|".join(
+        re.sub(r"\\\{[^}]*\}", r"[^\n]*", re.escape(one)) for one in in_all_languages("approval_code")
+    )
+    return re.sub(rf"\n\n(?:{ends})\Z", "", content)
+
+
 async def _edit_question(sender: ReplySender, part: Part, line: str) -> None:
     """Add a line to the question, retrying transient failures. Raises DeliveryError."""
     governor, address = sender.channel.governor, sender.turn.address
     tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:
-        content = _append_line(part.content, line, sender.renderer)
+        content = _append_line(_drop_commands(part.content), line, sender.renderer)
         try:
             async with governor.required_call(address, Operation.FINAL):
                 edit = EditPart(replace(part, content=content, choices=()))

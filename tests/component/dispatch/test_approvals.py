@@ -34,6 +34,7 @@ CALL = {
 }
 CODE = "You can also send `/approve 1` or `/reject 1`. This request expires in 24 hours."
 QUESTION = f"🔐 **Approval needed:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
+DECIDED = QUESTION.removesuffix(f"\n\n{CODE}")
 FOREIGN = (
     "Only the person who asked for this, or an admin, can decide. "
     "Only admins can approve a tool for the whole account."
@@ -126,7 +127,7 @@ async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) 
         asking.adapter.fail("edit", RateLimited(3.0))
         await asking.adapter.presses("approve", message, kind=GROUP)
         await asking.until(
-            lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `P7`)"
+            lambda: asking.adapter.texts()[0] == f"{DECIDED}\n\n✓ `approve` (answered by `P7`)"
         )
         assert await settled(asking, 1) == ["Decided: P7: approve."]
 
@@ -165,7 +166,7 @@ async def test_who_decided_has_room_below_a_question_that_fills_its_message(aski
     shown = asking.adapter.texts()[0]
     assert len(SHORT.split(shown)) == 1
     assert shown.startswith(question.partition("May it?")[0])
-    assert shown.endswith("\n\n…\n\n✓ `approve` (answered by `P7`)")
+    assert shown.endswith("\n\nMay it?\n\n✓ `approve` (answered by `P7`)")
 
 
 async def test_who_asked_decides_in_words(asking: Bench) -> None:
@@ -286,7 +287,7 @@ class TestInWords:
             await asked(asking)
             await asking.adapter.hears(words, person=person, kind=GROUP)
             assert await settled(asking, 1) == [f"Decided: {name}: approve."]
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `{name}`)"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✓ `approve` (answered by `{name}`)"
         [entry] = await asking.db.transact(list_audit_entries)
         assert (entry.person, entry.deed.action, entry.deed.detail) == (
             f"recording:{person}",
@@ -374,7 +375,7 @@ class TestShown:
             message = await asked(asking)
             await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✗ Rejected by `P9`"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✗ Rejected by `P9`"
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -395,14 +396,14 @@ class TestShown:
             asking.runtime.script = script
             await says(asking, words, ANN, message)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n{line}"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n{line}"
 
     async def test_other_words(self, asking: Bench) -> None:
         async with asking.running():
             message = await asked(asking)
             await says(asking, "no, that is the wrong file", ANN, message)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ Answered by `P7`"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✓ Answered by `P7`"
 
     @pytest.mark.parametrize(
         "error", [RateLimited(1.5), DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")]
@@ -415,7 +416,7 @@ class TestShown:
             asking.adapter.fail("edit", error)
             await asking.adapter.presses("approve", message, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `P7`)"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✓ `approve` (answered by `P7`)"
 
     async def test_a_message_that_cannot_be_edited_stays(self, asking: Bench) -> None:
         async with asking.running():
