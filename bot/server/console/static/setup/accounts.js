@@ -1,6 +1,6 @@
 // Platform accounts: state with reason and remedy, restart, a new token, switch off, remove; connect another one.
 
-import { html, nothing } from "../vendor/lit.js";
+import { html, keyed, nothing } from "../vendor/lit.js";
 import { get, post } from "../api/client.js";
 import { t } from "../texts/texts.js";
 import { attempt, confirmDialog } from "../ui/dialog.js";
@@ -129,8 +129,8 @@ class Accounts extends Page {
   }
 
   connectView(platform, settings) {
-    return html`<roe-connect-account .platform=${platform} .settings=${settings} .account=${this.query.get("account") || ""}
-      @connected=${(event) => this.setQuery({ account: event.detail })}></roe-connect-account>`;
+    return keyed(platform, html`<roe-connect-account .platform=${platform} .settings=${settings} .account=${this.query.get("account") || ""}
+      @connected=${(event) => this.setQuery({ account: event.detail })}></roe-connect-account>`);
   }
 }
 

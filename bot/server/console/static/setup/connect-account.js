@@ -47,6 +47,12 @@ class ConnectAccount extends Element {
     this.invite = "";
     /** True if the API of a proxy or of a server of their own is used. */
     this.ownAddress = false;
+    /** Keys of fields whose last value the service refused. @type {Set<string>} */
+    this.refused = new Set();
+  }
+
+  get form() {
+    return /** @type {import("../ui/form.js").Form | null} */ (this.querySelector("roe-form"));
   }
 
   connectedCallback() {
@@ -110,6 +116,8 @@ class ConnectAccount extends Element {
   async check(key, values) {
     const found = await checkChange(this.change(values));
     this.invite = found.invite_link || this.invite;
+    this.refused.delete(key);
+    if (found.problems.some((one) => one.key.endsWith(`.${key}`))) this.refused.add(key);
     if (found.ok) return { ok: true, text: accepted(found) };
     const own = found.problems.filter((one) => one.key.endsWith(`.${key}`) || (found.ok === false && !this.option.fields.some((field) => one.key.endsWith(`.${field.key}`))));
     if (own.length) return { ok: false, text: own.map(({ text }) => text).join(" ") };
@@ -132,12 +140,17 @@ class ConnectAccount extends Element {
       all.push({ key: "owner", label: t("accounts.ownerId"), type: "text", choices: [], value: "", required: true, place: "access.owners",
         check: async () => null, hint: this.option.person, pattern: this.option.person_pattern, wrong: this.option.person });
     }
-    if (this.ownAddress) {
-      all.unshift({ key: "base_url", label: t("accounts.address"), type: "url", choices: [], value: "", required: true, place: `channels.${this.freeName}.base_url`,
-        check: async () => null, hint: t("accounts.addressHint"), pattern: "https?://.+", wrong: t("models.wrongAddress") });
-    }
-    const first = all.findIndex(({ key, value }) => !(values[key] ?? value));
-    return first < 0 ? all : all.slice(0, first + 1);
+    const address = this.ownAddress
+      ? [{ key: "base_url", label: t("accounts.address"), type: "url", value: "", required: true, place: `channels.${this.freeName}.base_url`,
+          check: async () => null, hint: t("accounts.addressHint"), pattern: "https?://.+", wrong: t("models.wrongAddress") }]
+      : [];
+    const checks = this.form?.checks || {};
+    const isOpen = (key) => !("text" in (checks[key] || {})) || this.refused.has(key);
+    const first = all.findIndex(({ key, value, type }, at) => {
+      const next = all[at + 1]?.key;
+      return !(values[key] ?? value) || (type === "secret" && next && !values[next] && isOpen(key));
+    });
+    return [...address, ...(first < 0 ? all : all.slice(0, first + 1))];
   }
 
   async connect(values) {
@@ -175,8 +188,8 @@ class ConnectAccount extends Element {
   createStep() {
     const { link, manifest, steps, title } = this.option;
     return html`
-      ${link ? html`<p><a class="button primary" href=${link} target="_blank" rel="noreferrer">${icon("external-link")}${t("accounts.createApp", { platform: title })}</a></p>` : nothing}
       <ol class="numbered">${steps.map((one) => html`<li>${linked(link ? one.replaceAll(link, "").trim() : one)}</li>`)}</ol>
+      ${link ? html`<p><a class="button primary" href=${link} target="_blank" rel="noreferrer">${icon("external-link")}${t("accounts.createApp", { platform: title })}</a></p>` : nothing}
       ${manifest ? html`<details><summary>${t("accounts.manifest")}</summary><div class="row"><button class="button tiny" @click=${() => copyText(manifest)}>
         ${icon("copy")}${t("accounts.copy")}</button></div><pre class="difference" tabindex="0">${manifest}</pre></details>` : nothing}`;
   }

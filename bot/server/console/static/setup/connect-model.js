@@ -75,7 +75,7 @@ class ConnectModel extends Element {
     const chosen = values.provider ?? this.providers[0]?.name ?? OTHER;
     const providers = [...this.providers.map(({ name, label }) => [name, /\(([^)]+)\)$/.exec(label)?.[1] || label]), ...(isOwner ? [[OTHER, t("models.compatible")]] : [])];
     const needsKey = Boolean(known?.variable && !known.available);
-    const keyHint = known?.available && known.variable ? t("models.keyFrom", { variable: known.variable }) : t("models.keyHint");
+    const keyHint = known?.available && known.variable ? t("models.keyFrom", { variable: known.variable }) : needsKey ? "" : t("models.keyHint");
     const list = (key) => (_, now) => this.list(now, key);
     return [
       { key: "provider", label: t("models.provider"), type: "choice", choices: providers, value: chosen, required: true },
@@ -95,16 +95,24 @@ class ConnectModel extends Element {
 
   showList = async () => {
     const form = this.form;
+    const { provider } = form.values;
+    const needed = form.list.filter(({ key }) => ["base_url", "api_key"].includes(key));
+    form.errors = Object.fromEntries(needed.map((field) => [field.key, form.wrong(field)]));
+    if (Object.values(form.errors).some(Boolean)) return form.focusProblem();
     form.checks = { ...form.checks, model: { state: "busy" } };
     const found = await this.list(form.values).catch((error) => ({ ok: false, text: explain(error) }));
+    if (form.values.provider !== provider) return;
     form.checks = { ...form.checks, model: { state: found.ok ? "good" : "bad", text: found.text } };
     this.requestUpdate();
   };
 
   changed(event) {
-    if (event.detail !== "provider") return;
     const form = this.form;
+    if (["base_url", "api_key"].includes(event.detail)) form.checks = { ...form.checks, model: { state: "" } };
+    if (event.detail !== "provider") return;
     this.models = [];
+    this.failed = form.problem = "";
+    form.errors = {};
     form.values = { ...form.values, model: this.provider(form.values)?.model || "", api_key: "" };
     form.checks = {};
   }

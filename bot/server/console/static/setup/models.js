@@ -116,7 +116,7 @@ class Models extends Page {
       lines: [
         html`<span class="mono">${model.model || model.name}</span>${model.source === "config" ? nothing : html` · ${source(model.source)}`}`,
         this.facts(model, stored),
-        model.note,
+        model.note?.replaceAll("`", ""),
         test && html`<span role="status" class=${test.busy ? "" : test.ok ? "accepted" : "problem"}>
           ${test.busy ? t("form.checking") : test.text}</span>`,
       ],

@@ -147,7 +147,8 @@ export class Form extends Element {
       const plain = key.replace(/\[\d+\]$/, "");
       const field = this.list.find((one) => [one.place, one.key].includes(plain) || plain.endsWith(`.${one.place || one.key}`));
       if (field) errors[field.key] = text;
-      else rest.push(text);
+      // What a live check already shows isn't repeated.
+      else if (!Object.values(this.checks).some((one) => one.state === "bad" && one.text?.includes(text))) rest.push(text);
     }
     this.errors = errors;
     this.problem = error.problems ? rest.join("\n") : explain(error);
