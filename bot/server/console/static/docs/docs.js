@@ -43,7 +43,7 @@ class Docs extends Page {
   }
 
   hit(one) {
-    const excerpt = one.excerpt.replace(/\*\*|`|\[([^\]]*)\]\([^)]*\)/g, "$1");
+    const excerpt = one.excerpt.replace(/\*\*|`|\|[\s|:-]*|\[([^\]]*)\](?:\([^)]*\)?)?/g, "$1");
     const about = one.heading && one.heading !== one.title ? `${one.heading} · ${excerpt}` : excerpt;
     return html`<li class="entry"><span class="entry-icon">${icon("file-text")}</span><div class="entry-text">
       <strong class="words"><a data-go href="#/docs/${one.page}">${one.title}</a></strong><p class="small quiet words">${about}</p></div></li>`;

@@ -59,6 +59,12 @@ export class CodeBlock {
     widgets.set(this.node, this);
   }
 
+  /** What the button copies: of a session in a terminal with prompts, the commands alone. */
+  get copied() {
+    const commands = this.language === "console" ? this.text.match(/^\$ .*(?:\\\n.*)*$/gm) : null;
+    return commands?.map((one) => one.slice(2)).join("\n") ?? this.text;
+  }
+
   adopt(other) {
     if (other.language !== this.language) return false;
     this.text = other.text;

@@ -112,7 +112,7 @@ export class MarkdownView {
     if (!button || !this.#element.contains(button)) return;
     const widget = widgets.get(button.closest("figure"));
     const { act, note } = button.dataset;
-    if (act === "copy") await this.#copy(button, widget.text);
+    if (act === "copy") await this.#copy(button, widget.copied ?? widget.text);
     else if (act === "source") widget.toggleSource();
     else if (act === "wrap") {
       const isOn = widget.node.classList.toggle("wrapped");
