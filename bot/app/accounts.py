@@ -352,7 +352,7 @@ class AccountDirectory:
             return
         async with asyncio.TaskGroup() as group:
             group.create_task(work())
-            group.create_task(self._ownership.while_held(name, asyncio.get_running_loop().create_future))
+            group.create_task(self._ownership.while_held(name, partial(_restart_afterwards, account)))
 
     async def _supervise(self, account: Account) -> None:
         failures = 0
@@ -447,3 +447,11 @@ class AccountDirectory:
             )
             for watcher in self._watchers:
                 watcher(account.config.name, account.state)
+
+
+async def _restart_afterwards(account: Account) -> None:
+    """Wait for the end of an ownership, then restart the account, whose adapter may hold open streams."""
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
+        account.restart.set()

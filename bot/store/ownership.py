@@ -67,9 +67,11 @@ class _Held:
     since: float
     scopes: set[asyncio.Timeout] = field(default_factory=set)
     is_idle: asyncio.Event = field(default_factory=asyncio.Event)
+    is_ending: bool = False
 
     def end_scopes(self) -> None:
         """End the work in progress."""
+        self.is_ending = True
         for scope in self.scopes:
             if not scope.expired():
                 scope.reschedule(-1)
@@ -164,7 +166,13 @@ class Ownership:
         Raises OwnershipLost. Costs a statement only if the last renewal was a while ago, as after a pause.
         """
         lease = fence.get()
-        if lease is not None and self._clock.now() - self._renewed_at > FRESH:
+        if lease is None:
+            return
+        held = self._held.get(lease.name)
+        # The end of a scope reaches its tasks a moment later.
+        if held is None or held.is_ending or held.lease != lease:
+            raise OwnershipLost(lease.name)
+        if self._clock.now() - self._renewed_at > FRESH:
             await self._db.transact(check_lease, lease)
 
     async def _store_descriptions(self) -> None:
