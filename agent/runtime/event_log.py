@@ -57,6 +57,7 @@ class RunChannel:
         self.attempt = 0
         self.readers = 0
         self.closed = False
+        self.is_lost = False
         self._log = log
         self._settings = settings
         self._pause = pause
@@ -154,6 +155,12 @@ class RunChannel:
         """End the stream of events in this process."""
         self.closed = True
         self._wake_readers()
+
+    def lose(self) -> None:
+        """Let readers follow the log of the process that executes the run from now on."""
+        if not self.is_lost:
+            log.warning("lease_lost", run_id=self.run_id)
+        self.is_lost = True
 
     def _schedule_flush(self) -> None:
         loop = asyncio.get_running_loop()
@@ -272,7 +279,7 @@ class EventReader:
         is_live: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """`channel` is None for a run that has ended, and for one of another process; `is_live` tells whether
-        that one has not ended.
+        such a run has not ended.
 
         `after` is the last event that the reader has (None: from now on). With `counted` the channel already
         counts this reader.
@@ -313,11 +320,16 @@ class EventReader:
         """Yield bytes to send unchanged, until the run's events are complete."""
         if self._gap:
             yield self._encode_notice("gap")
+        channel = self._channel
+        if channel is not None:
+            async for batch in self._follow_channel(channel):
+                yield batch
+            if not channel.is_lost:
+                return
         if self._is_live is not None:
             async for batch in self._follow_log(self._is_live):
                 yield batch
-        follow = self._read_ended_run() if self._channel is None else self._follow_channel(self._channel)
-        async for batch in follow:
+        async for batch in self._read_ended_run():
             yield batch
 
     async def _read_ended_run(self) -> AsyncGenerator[bytes]:

@@ -301,7 +301,7 @@ class RunManager:
         try:
             await work
         except LeaseLost:
-            log.warning("lease_lost", run_id=active.run.run_id, thread_id=active.thread_id)
+            active.channel.lose()
         except Exception as error:  # noqa: BLE001 - the run resumes at the next start
             await log_failure("run_lost", error, run_id=active.run.run_id, thread_id=active.thread_id)
         finally:
@@ -432,8 +432,8 @@ class RunManager:
         """Stop a run that another process has taken over, without writing anything."""
         if active.finishing or active.run.run_id not in self._active_runs:
             return
-        log.warning("lease_lost", run_id=active.run.run_id, thread_id=active.thread_id)
         active.finishing, active.stop = True, None
+        active.channel.lose()
         self._saver.refuse_run(active.run.run_id)
         if active.timer is not None:
             active.timer.cancel()

@@ -17,6 +17,7 @@ from bot.clock import Clock
 from bot.errors import OwnershipLost, StoreError, StoreUnavailable
 from bot.store.connection import Connection, sql
 from bot.store.database import Database
+from bot.store.replica_leases import unfenced
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -93,9 +94,10 @@ class StoreOutages:
 
     async def _is_back(self) -> bool:
         try:
-            probe = self._db.transact(probe_store, self._clock.now())
-            if await within_time(_completed(probe), self._clock.sleep, PROBE_LASTS) is None:
-                return False
+            with unfenced():
+                probe = self._db.transact(probe_store, self._clock.now())
+                if await within_time(_completed(probe), self._clock.sleep, PROBE_LASTS) is None:
+                    return False
             for follow in self._followers:
                 await follow()
         except StoreUnavailable:

@@ -94,6 +94,16 @@ def fenced(lease: OwnerLease) -> Iterator[None]:
         fence.reset(token)
 
 
+@contextmanager
+def unfenced() -> Iterator[None]:
+    """Let transactions of the current task depend on no lease."""
+    token = fence.set(None)
+    try:
+        yield
+    finally:
+        fence.reset(token)
+
+
 def check_lease(connection: Connection, lease: OwnerLease) -> None:
     """Raise OwnershipLost if another replica owns it. None takes over before the transaction ends."""
     if connection.execute(CHECK, _values(lease)).first() is None:

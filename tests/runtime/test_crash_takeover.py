@@ -45,6 +45,12 @@ async def _begin(process: Process) -> str:
     return run["run_id"]
 
 
+async def _listen(process: Process, run_id: str) -> list[str]:
+    """The names of the run's events as a process sends them in one stream."""
+    stream = process.client.runs.join_stream(THREAD, run_id, last_event_id="0")
+    return [part.event async for part in stream]
+
+
 async def _check(url: str, process: Process, run_id: str, tmp_path: Path) -> None:
     """One answer, one end, and the tool ran once."""
     thread = await process.client.threads.get(THREAD)
@@ -79,12 +85,18 @@ async def test_a_process_that_was_paused_writes_nothing_more(
 ) -> None:
     first, second = two
     run_id = await _begin(first)
+    listening = asyncio.create_task(_listen(first, run_id))
+    await asyncio.sleep(0.2)
     first.process.send_signal(signal.SIGSTOP)
     await second.client.runs.join(THREAD, run_id)
     await _check(postgres_url, second, run_id, tmp_path)
     with psycopg.connect(postgres_url) as connection:
         before = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("runs", "events")]
     first.process.send_signal(signal.SIGCONT)
+    # Who listens to it gets the rest of the run from its log.
+    heard = await asyncio.wait_for(listening, 20)
+    assert heard[-1] == "end"
+    assert heard.count("metadata") == 2
     # It gives the run up, and serves others.
     other = await first.client.threads.create()
     result = await first.client.runs.wait(other["thread_id"], "counted", input=ASK)

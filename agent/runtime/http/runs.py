@@ -278,7 +278,7 @@ def _make_reader(
     return EventReader(
         run.run_id,
         channel=None if active is None else active.channel,
-        is_live=partial(remote.is_live, run) if is_elsewhere else None,
+        is_live=partial(remote.is_live, run) if is_elsewhere or active is not None else None,
         log=runtime.event_log,
         heartbeat=runtime.settings.heartbeat,
         after=start if has_all_events or is_elsewhere else None,
