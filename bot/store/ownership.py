@@ -126,7 +126,7 @@ class Ownership:
 
     def _find(self, account: str) -> _Held:
         held = self._held.get(ACCOUNT + account)
-        if held is None:
+        if held is None or held.is_ending:
             raise OwnershipLost(ACCOUNT + account)
         return held
 
