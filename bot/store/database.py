@@ -186,6 +186,7 @@ class PostgresDatabase:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._url = sqlalchemy_url(url)
+        self._running: set[asyncio.Future[Any]] = set()
         self._engine = create_async_engine(
             self._url,
             pool_size=8,
@@ -223,7 +224,11 @@ class PostgresDatabase:
     async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await asyncio.shield(self._transact(lambda connection: work(connection, *args, **kwargs)))
+        # The caller may be cancelled, but a transaction that was requested still runs to its end.
+        task = asyncio.ensure_future(self._transact(lambda connection: work(connection, *args, **kwargs)))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
 
     async def _transact(self, work: Callable[[Connection], T]) -> T:
         lease = fence.get()
@@ -252,6 +257,7 @@ class PostgresDatabase:
             raise _failed(error) from error
 
     async def close(self) -> None:
+        await asyncio.gather(*self._running, return_exceptions=True)
         await self._engine.dispose()
 
 
