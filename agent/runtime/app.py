@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 
 from agent.core.paths import make_private_folder
-from agent.errors import AgentError, ApiError, GraphLoadError, HomeInUse
+from agent.errors import AgentError, ApiError, GraphLoadError, HomeInUse, Refused
 from agent.runtime.cors import CorsSettings, CrossOriginAccess
 from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Clock
@@ -228,7 +228,9 @@ async def check_server(runtime: Runtime) -> Response:
 
 @server_routes.get("/metrics")
 async def get_metrics(request: Request, runtime: Runtime) -> Response:
-    """Return the metrics of this process, as OpenMetrics if the client accepts it."""
+    """Return the metrics of this process, as OpenMetrics if accepted. Users may not read them."""
+    if runtime.access.user is not None:
+        raise Refused("Only holders of the token may read the metrics.", 403)
     text, media_type = await asyncio.to_thread(
         render_runtime_metrics, request.headers, runtime.manager.list_active()
     )
