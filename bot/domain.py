@@ -26,14 +26,9 @@ class Isolation(StrEnum):
 
 
 LOCAL_PLATFORMS = ("web", "terminal")
-"""Platforms of the service itself. Each has one account, which always exists unless it is disabled, and uses
-the service's own port, which authenticates callers.
-"""
-SIGN_ON, API_TOKENS = "oidc", "token"
-DIRECT_PLATFORMS = (SIGN_ON, API_TOKENS)
-"""Homes of callers from no chat: people who signed in by OpenID Connect, and API tokens. Each is the name of
-both the platform and the account; their roles apply to all accounts of the service.
-"""
+"""Platforms of the service itself, each with one account; the service's port authenticates their callers."""
+DIRECT_PLATFORMS = SIGN_ON, API_TOKENS = "oidc", "token"
+"""Homes of callers from no chat, as platform and account; their roles apply to all accounts."""
 APP_PREFIX = "app:"
 """Precedes the id of an app where people and apps are stored alike; no platform's ids begin like that."""
 

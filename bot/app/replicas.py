@@ -6,7 +6,6 @@ the database's time, and tells it what the others have stored.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,11 +75,6 @@ async def start_clock(db: Database) -> DatabaseClock:
     clock = DatabaseClock(db)
     await clock.follow()
     return clock
-
-
-def make_replica(name: str, place: str) -> Replica:
-    """Return a replica in the data directory with the id `place`, for the lifetime of this process."""
-    return Replica(name, secrets.token_hex(8), place)
 
 
 def check_folder(connection: Connection, replica: Replica, home: Path) -> None:

@@ -27,8 +27,8 @@ from agent.shared.tracing import export_traces
 from bot.app.accounts import AccountDirectory
 from bot.app.copied_data import find_copy_problem
 from bot.app.features import load_features
-from bot.app.home import check_replica, lock_home, prepare_home, write_service_file
-from bot.app.replicas import DatabaseClock, ReplicaNews, check_folder, make_replica, start_clock
+from bot.app.home import lock_home, prepare_home, write_service_file
+from bot.app.replicas import DatabaseClock, ReplicaNews, check_folder, start_clock
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock, SystemClock
@@ -334,8 +334,6 @@ async def run_service(
     from bot.app.http_server import serve_api
 
     url, name = settings.loaded.config.database.url, settings.replica
-    if name:
-        check_replica(name, has_database=url is not None)
     await asyncio.to_thread(load_features)
     prepare_home(settings.home, name)
     with lock_home(settings.home, name):
@@ -349,7 +347,7 @@ async def run_service(
             if problem := await database.schema(check):
                 raise StartError(problem)
             clock = await start_clock(database) if name else SystemClock()
-            replica = make_replica(name, identify_home(settings.home)) if name else None
+            replica = Replica(name, secrets.token_hex(8), identify_home(settings.home)) if name else None
             service = BotService(settings, database, clock, replica)
             # The lock of the data directory doesn't protect a database that other hosts can reach.
             lease = await claim_lease(service, stack) if url else None

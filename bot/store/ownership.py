@@ -228,7 +228,7 @@ class Ownership:
             held.end_scopes()
             await within_time(held.is_idle.wait(), self._clock.sleep, HAND_OVER)
         try:
-            await self._db.transact(release, [held.lease])
+            await self._db.transact(release, held.lease)
         except StoreError as error:
             log.warning("lease_not_released", name=name, problem=str(error))  # it expires
 

@@ -7,7 +7,7 @@ transaction (`fence`), so that a replica that was paused writes nothing once ano
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -144,10 +144,9 @@ def claim(connection: Connection, lease: OwnerLease, *, steady: bool) -> bool:
     return connection.execute(CLAIM, {**_values(lease), "steady": int(steady)}).first() is not None
 
 
-def release(connection: Connection, leases: Collection[OwnerLease]) -> None:
+def release(connection: Connection, lease: OwnerLease) -> None:
     """Let another replica take over at once."""
-    for lease in leases:
-        connection.execute(RELEASE, _values(lease))
+    connection.execute(RELEASE, _values(lease))
 
 
 def leave(connection: Connection, replica: Replica) -> None:

@@ -5,6 +5,9 @@ Times are seconds since the epoch, flags are 0 or 1, JSON is text, "" stands for
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -48,20 +51,12 @@ def _partial_index(name: str, *columns: str, where: TextClause) -> Index:
     return Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
-def _time(name: str) -> Column[float]:
-    return Column(name, Float, nullable=False, server_default=text("0"))
+def _zero(kind: type[Float[float] | Integer], name: str) -> Column[Any]:
+    return Column(name, kind, nullable=False, server_default=text("0"))
 
 
-_amount = _time
-
-
-def _int(name: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default=text("0"))
-
-
-def _number(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False, server_default=text("0"))
-
+_time = _amount = partial(_zero, Float)
+_int, _number = partial(_zero, Integer), partial(_zero, BigInteger)
 
 accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
 
@@ -82,15 +77,10 @@ conversations = Table(
     _text("title"),
     _text("question"),
     Column("asked_by", Id, nullable=False, server_default=text("0")),
-    _text("askers"),
-    _text("decisions"),
-    _text("remembered"),
-    _text("covers"),
+    *map(_text, ("askers", "decisions", "remembered", "covers")),
     _time("asked_at"),
     _int("plan"),
-    _text("agent"),
-    _text("busy"),
-    _text("quoted_people"),
+    *map(_text, ("agent", "busy", "quoted_people")),
     _time("created_at"),
     _time("active_at"),
     UniqueConstraint("account", "chat", "topic", "member"),
@@ -440,7 +430,7 @@ budgets = Table(
     _time("given_at"),
 )
 
-# Sign-in codes and sessions of the web console; only hashes of the secrets are stored.
+# Sign-in codes and sessions of the web console, and API tokens; only hashes of the secrets are stored.
 page_codes = Table(
     "page_codes",
     metadata,
@@ -460,8 +450,6 @@ page_sessions = Table(
     _time("expires_at"),
     Index("page_sessions_of_person", "person"),
 )
-
-# API tokens; only hashes of the secrets are stored.
 api_tokens = Table(
     "api_tokens",
     metadata,
@@ -469,9 +457,7 @@ api_tokens = Table(
     Column("hash", String, nullable=False, unique=True),
     Column("scope", String, nullable=False),
     _text("given_by"),
-    _time("given_at"),
-    _time("expires_at"),
-    _time("used_at"),
+    *map(_time, ("given_at", "expires_at", "used_at")),
 )
 
 # Messages per hour and owner of a budget.
