@@ -108,6 +108,33 @@ export interface components {
             value: 1 | -1 | 0;
         };
         /**
+         * ApiToken
+         * @description An API token; times are in seconds since the epoch, `used_at` is 0 if it was never used. `role` is the
+         *     role that is granted to it ("" for none).
+         */
+        ApiToken: {
+            /** Name */
+            name: string;
+            /** Scope */
+            scope: string;
+            /** By */
+            by: string;
+            /** Created At */
+            created_at: number;
+            /** Expires At */
+            expires_at: number;
+            /**
+             * Used At
+             * @default 0
+             */
+            used_at: number;
+            /**
+             * Role
+             * @default
+             */
+            role: string;
+        };
+        /**
          * Applied
          * @description The result of a change: the file's new version, the changed keys, the sections that are in force now
          *     and those that need a restart. `problems` are parts that the agent runtime can't use.
@@ -591,6 +618,16 @@ export interface components {
             next: string | null;
         };
         /**
+         * CreatedApiToken
+         * @description A new API token; it expires at `expires_at` (UTC, s).
+         */
+        CreatedApiToken: {
+            /** Token */
+            token: string;
+            /** Expires At */
+            expires_at: number;
+        };
+        /**
          * CredentialState
          * @description A key that holds a secret: whether it is set, and the variable that it comes from ("": in the file).
          */
@@ -1055,6 +1092,25 @@ export interface components {
              * @default
              */
             zone: string;
+        };
+        /**
+         * NewToken
+         * @description A token to create.
+         */
+        NewToken: {
+            /** Name */
+            name: string;
+            /**
+             * Scope
+             * @description read: GET requests, as an admin of all accounts; turns: like a member, with its own conversations; admin: like an admin of all accounts.
+             * @enum {string}
+             */
+            scope: "read" | "turns" | "admin";
+            /**
+             * Expires Days
+             * @description Lifetime in days.
+             */
+            expires_days: number;
         };
         /**
          * NextRun
@@ -1819,7 +1875,8 @@ export interface components {
         };
         /**
          * SignedIn
-         * @description The signed-in caller. `how` is token or link; `account` is the one that they signed in from.
+         * @description The signed-in caller. `how` is token, link, oidc or api_token; `account` is the one that they signed in
+         *     from.
          */
         SignedIn: {
             /** Person */
@@ -2191,6 +2248,7 @@ export type AccountDefault = components['schemas']['AccountDefault'];
 export type AccountSettings = components['schemas']['AccountSettings'];
 export type AddEventSource = components['schemas']['AddEventSource'];
 export type AnswerRating = components['schemas']['AnswerRating'];
+export type ApiToken = components['schemas']['ApiToken'];
 export type Applied = components['schemas']['Applied'];
 export type ApprovalInfo = components['schemas']['ApprovalInfo'];
 export type ApprovalRequest = components['schemas']['ApprovalRequest'];
@@ -2219,6 +2277,7 @@ export type ConversationChange = components['schemas']['ConversationChange'];
 export type ConversationChoice = components['schemas']['ConversationChoice'];
 export type ConversationInfo = components['schemas']['ConversationInfo'];
 export type Conversations = components['schemas']['Conversations'];
+export type CreatedApiToken = components['schemas']['CreatedApiToken'];
 export type CredentialState = components['schemas']['CredentialState'];
 export type DocumentationHit = components['schemas']['DocumentationHit'];
 export type DocumentationHits = components['schemas']['DocumentationHits'];
@@ -2249,6 +2308,7 @@ export type NameList = components['schemas']['NameList'];
 export type NewConversation = components['schemas']['NewConversation'];
 export type NewRole = components['schemas']['NewRole'];
 export type NewSchedule = components['schemas']['NewSchedule'];
+export type NewToken = components['schemas']['NewToken'];
 export type NextRun = components['schemas']['NextRun'];
 export type Options = components['schemas']['Options'];
 export type Overview = components['schemas']['Overview'];
