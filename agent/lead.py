@@ -284,7 +284,7 @@ class LeadAgent:
             tools=tools,
             config_file=self._source.config_file,
             today=self._today,
-            refused=catalog.refused,
+            failing=catalog.failing,
         )
         chain = build_chain(parts, self._additions.features, self._additions.extra_middleware)
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]

@@ -52,6 +52,7 @@ from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
+from agent.shared.schemas import Failing
 from agent.skills.skill import READER_TOOLS, SkillScope
 from agent.subagents.runner import GraphSubagents
 from agent.tools.sandbox import sandbox_tools
@@ -70,7 +71,7 @@ class ChainParts:
     `sandbox_tools` None means all of its tools. `always_shown` names the tools that need no search; None
     shows all tools to the model. `subagents_model`, `tools` and `briefing` are for subagents; without that
     model there are none. `subagent_models` are those of types with a model of their own, by its name, each
-    before its fallbacks. `skills` None means that all skills may be opened. `refused`
+    before its fallbacks. `skills` None means that all skills may be opened. `failing`
     is that of the catalogue.
     """
 
@@ -92,7 +93,7 @@ class ChainParts:
     briefing: SubagentBriefing = field(default_factory=SubagentBriefing)
     skills: SkillScope | None = None
     today: Callable[[], date] = utc_today
-    refused: set[str] = field(default_factory=set)
+    failing: dict[str, Failing] = field(default_factory=dict)
 
 
 def build_chain(
@@ -117,7 +118,7 @@ def build_chain(
             CurrentDateMiddleware(today=parts.today, is_fixed=parts.spec.context_tokens is None),
             *([] if parts.spec.context_tokens else [RequestedSkillsMiddleware(parts.briefing.skills)]),
             *_build_tripwire(parts, wanted),
-            *_build_call_middleware(parts.config, parts.spec, parts.fallbacks, parts.refused),
+            *_build_call_middleware(parts.config, parts.spec, parts.fallbacks, parts.failing),
         ],
     )
     if wanted.sandbox is False:
@@ -168,7 +169,7 @@ def _build_subagents(
 
     def with_middleware(models: Sequence[BuiltModel], *, vision: bool) -> SubagentModel:
         (spec, model), others = models[0], models[1:]
-        chain = _build_call_middleware(parts.config, spec, others, parts.refused)
+        chain = _build_call_middleware(parts.config, spec, others, parts.failing)
         return SubagentModel(model, chain, spec.supports_tools, sees_images=vision)
 
     needed = SubagentParts(
@@ -227,7 +228,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
 
 
 def _build_call_middleware(
-    config: AgentConfig, spec: ModelSpec, fallbacks: Sequence[BuiltModel], refused: set[str]
+    config: AgentConfig, spec: ModelSpec, fallbacks: Sequence[BuiltModel], failing: dict[str, Failing]
 ) -> list[Middleware]:
     """Return the middleware around the model: capabilities, retries, error mapping, caching."""
     strict = not config.allow_degradation
@@ -237,7 +238,7 @@ def _build_call_middleware(
         chain.append(_build_retry(config, others))
     if fallbacks:
         chain.append(FallbackCapabilities([one for one, _ in fallbacks], strict=strict))
-    chain.append(ModelCalls(model_name=spec.name, refused=refused))
+    chain.append(ModelCalls(model_name=spec.name, failing=failing))
     if config.prompt_caching.enabled:
         chain.append(PromptCachingMiddleware(lifetime=config.prompt_caching.lifetime))
     return chain

@@ -34,7 +34,7 @@ class ModelManagement(ModelOperations):
     async def probe_model(self, name: str) -> ModelProbe:
         """Send a test prompt to a model."""
         catalog = await self._source.catalog()
-        return await probe_model(catalog.pick(name), refused=catalog.refused)
+        return await probe_model(catalog.pick(name), failing=catalog.failing)
 
     @operation("GET", "/api/models/{name:path}")
     async def get_model(self, name: str) -> ModelInfo:

@@ -17,12 +17,13 @@ from langgraph.types import Command
 from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
-from agent.models.errors import ProviderFailure, describe_error, make_failure, note_refusal
+from agent.models.errors import ProviderFailure, describe_error, make_failure, note_outcome
 from agent.models.failure_texts import Category, cut_off_note
 from agent.models.hidden_reasoning import strip_content
 from agent.models.portable_messages import to_portable
 from agent.models.rejected_tools import RejectedToolsState, report_rejected_tool, without_tools
 from agent.models.resolve import NAME_KEY, get_model_name
+from agent.shared.schemas import Failing
 
 log = structlog.get_logger(__name__)
 SIMPLIFIED_KEY = "roebot_simplified"
@@ -43,16 +44,16 @@ class ModelCalls(AgentMiddleware[Any, Any]):
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
     with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as
-    `model_name`; the answer's `response_metadata` names the model under `roebot_model`. Models whose provider
-    refuses the key are noted in `refused`, until an answer comes.
+    `model_name`; the answer's `response_metadata` names the model under `roebot_model`. Models that fail
+    for everybody are noted in `failing`, until an answer comes.
     """
 
     state_schema = RejectedToolsState
 
-    def __init__(self, *, model_name: str, refused: set[str] | None = None) -> None:
+    def __init__(self, *, model_name: str, failing: dict[str, Failing] | None = None) -> None:
         super().__init__()
         self._model_name = model_name
-        self._refused = set() if refused is None else refused
+        self._failing = {} if failing is None else failing
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         state: Mapping[str, Any] = request.state
@@ -98,10 +99,10 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                     rejected.append(tool)
                     continue
                 found = describe_error(error, model=name, locale=locale)
-                note_refusal(self._refused, name, found.category)
+                note_outcome(self._failing, name, found.category)
                 _log_failure(found, error, name)
                 raise found.to_error() from None
-        note_refusal(self._refused, name, None)
+        note_outcome(self._failing, name, None)
         for message in response.result:
             if isinstance(message, AIMessage):
                 message.content = strip_content(message.content)

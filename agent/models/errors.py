@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from agent.errors import ModelCallFailed, ModelError, redact_line
 from agent.models.failure_texts import Category, render_failure, render_wait
 from agent.models.reported_errors import BAD_KEY, OVERFLOW, by_http_status, classify_report
+from agent.shared.schemas import Failing
 
 MAX_WAIT = 60.0
 """Seconds."""
@@ -59,6 +60,18 @@ _BY_NAME = {
     "TransportError": Category.CONNECTION,
     "ContentFilterFinishReasonError": Category.CONTENT_FILTER,
     "OpenAIRefusalError": Category.CONTENT_FILTER,
+}
+
+
+_FAILING: Mapping[Category, Failing] = {
+    Category.AUTH: "key",
+    Category.PERMISSION: "refused",
+    Category.NOT_FOUND: "refused",
+    Category.QUOTA: "refused",
+    Category.RATE_LIMIT: "refused",
+    Category.OVERLOADED: "unavailable",
+    Category.TIMEOUT: "unavailable",
+    Category.CONNECTION: "unavailable",
 }
 
 
@@ -105,12 +118,12 @@ def describe_error(error: BaseException, *, model: str, locale: str = "en") -> P
     return make_failure(category, model=model, detail=detail, retry_after=retry_after, locale=locale)
 
 
-def note_refusal(refused: set[str], model: str, category: Category | None) -> None:
-    """Add a model to those whose key is refused, or remove it once a call succeeds (None)."""
-    if category is Category.AUTH:
-        refused.add(model)
-    elif category is None:
-        refused.discard(model)
+def note_outcome(failing: dict[str, Failing], model: str, category: Category | None) -> None:
+    """Note why a model's call failed if that concerns all of its calls; forget it after a success (None)."""
+    if category is None:
+        failing.pop(model, None)
+    elif category in _FAILING:
+        failing[model] = _FAILING[category]
 
 
 def _categorize(error: BaseException) -> Category:

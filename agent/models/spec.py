@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.config.models import ModelEntry
 from agent.errors import ModelUnknown
-from agent.shared.schemas import ModelInfo, ModelList
+from agent.shared.schemas import Failing, ModelInfo, ModelList
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class Catalog:
     """The models in order; the first is the default, explained by `reason`.
 
     `unmet_choice` explains a selection that is not available. `allow_degradation` drops unsupported features
-    instead of raising an error. `refused` names the models whose last call failed since the provider refused
-    the key; a change of the configuration makes a new catalogue, in which none is.
+    instead of raising an error. `failing` says why the last call of a model failed, if that concerns
+    all of its calls; a change of the configuration makes a new catalogue, in which none is.
     """
 
     specs: tuple[ModelSpec, ...]
     reason: str
     allow_degradation: bool = True
     unmet_choice: str = ""
-    refused: set[str] = field(default_factory=set, compare=False, repr=False)
+    failing: dict[str, Failing] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Catalog:
             source=spec.source,
             default=spec is self.specs[0],
             note=spec.note,
-            refused=spec.name in self.refused,
+            failing=self.failing.get(spec.name, ""),
             supports_thinking=spec.supports_thinking,
             supports_vision=spec.supports_vision,
             supports_reasoning_effort=spec.supports_reasoning_effort,

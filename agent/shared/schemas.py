@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StrictInt, ValidationInfo, model_validator
 
 _ANY_VERSION: Final = "any version"
+Failing = Literal["key", "refused", "unavailable"]
+"""What a model's provider does: refuse the key, refuse the model, or not answer."""
 
 
 class ResultModel(BaseModel):
@@ -60,7 +62,8 @@ class ModelInfo(ResultModel):
     """A model that can be selected.
 
     `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
-    `refused` says that its provider refused the key at the last call.
+    `failing` says why its last call failed, if that concerns all of its calls: its provider refused the key,
+    refused the model (quota, limit, no access), or is unavailable.
     """
 
     omissible = {"model": "", "source": "", "default": False}
@@ -70,7 +73,7 @@ class ModelInfo(ResultModel):
     source: str
     default: bool
     note: str | None = None
-    refused: bool = False
+    failing: Failing | Literal[""] = ""
     supports_thinking: bool = False
     supports_vision: bool = False
     supports_reasoning_effort: bool = False

@@ -19,7 +19,11 @@ ENGLISH: Mapping[str, str] = {
     "problem_runtime": "The agent runtime does not respond: {detail}",
     "problem_config": "config.yaml: {detail}",
     "problem_account": "The account {account} is not connected: {detail}",
-    "problem_model": "The provider of the model {model} refuses its key.",
+    "problem_model_key": "The provider of the model {model} refuses its key.",
+    "problem_model_refused": "The provider of the model {model} refuses requests: check its name, its limits "
+    "and the account's credit.",
+    "problem_model_unavailable": "The model {model} did not answer the last request: its provider is overloaded "
+    "or can't be reached.",
     "remedy_docs": "Troubleshooting",
     "remedy_settings": "Open settings",
     "remedy_accounts": "Open accounts",

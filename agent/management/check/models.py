@@ -25,10 +25,11 @@ from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.core.schemas import ModelProbe
 from agent.models.calls import find_answer_problem
-from agent.models.errors import ProviderFailure, describe_error, make_failure, note_refusal
+from agent.models.errors import ProviderFailure, describe_error, make_failure, note_outcome
 from agent.models.failure_texts import Category
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
+from agent.shared.schemas import Failing
 from agent.shared.text import choose_text
 
 SECONDS = 30.0
@@ -38,16 +39,20 @@ _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
 async def probe_model(
-    spec: ModelSpec, *, seconds: float = SECONDS, locale: str = "en", refused: set[str] | None = None
+    spec: ModelSpec,
+    *,
+    seconds: float = SECONDS,
+    locale: str = "en",
+    failing: dict[str, Failing] | None = None,
 ) -> ModelProbe:
     """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result.
 
-    Whether the key was refused is noted in `refused`, if given.
+    A failure is noted in `failing`, if given.
     """
     began = time.monotonic()
     found = await find_failure(spec, seconds, locale)
-    if refused is not None:
-        note_refusal(refused, spec.name, found.category if found else None)
+    if failing is not None:
+        note_outcome(failing, spec.name, found.category if found else None)
     took = round(time.monotonic() - began, 3)
     return ModelProbe(name=spec.name, ok=found is None, detail=found.message if found else None, seconds=took)
 

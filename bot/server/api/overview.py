@@ -285,23 +285,25 @@ async def _list_problems(services: ApiServices, by: Principal) -> list[ServicePr
             bad = live.live is Live.FAILED
             found.append(describe("account", account, "accounts", bad=bad, account=account, detail=reason))
     if may(services, by, Permission.CONFIGURE):
-        for one in await _list_refused_models(services):
+        for one in await _list_failing_models(services):
             page, remedy = (
                 (f"models/key/{quote(one.name, safe='')}", "key")
-                if one.source == "config"
+                if one.failing == "key" and one.source == "config"
                 else ("models", "")
             )
-            found.append(describe("model", one.name, page, remedy=remedy, model=one.display_name))
+            bad = one.failing != "unavailable"
+            key = f"model_{one.failing}"
+            found.append(describe(key, one.name, page, remedy=remedy, bad=bad, model=one.display_name))
     return found
 
 
-async def _list_refused_models(services: ApiServices) -> list[ModelInfo]:
-    """Return the models whose provider refused the key at their last call."""
+async def _list_failing_models(services: ApiServices) -> list[ModelInfo]:
+    """Return the models whose last call failed for a reason that concerns all of their calls."""
     try:
         listed = await services.core.runtime.management.list_models()
     except RuntimeProblem:
         return []
-    return [one for one in listed.models if one.refused]
+    return [one for one in listed.models if one.failing]
 
 
 async def _list_config_problems(services: ApiServices) -> list[tuple[str, str, bool]]:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from agent.core.call_records import ModelCallRecord
 from bot.account_state import Live
 from bot.dispatch.observation import observe_delivery
 from bot.dispatch.reply.delivery import UNDELIVERED_COUNTER
@@ -147,12 +148,18 @@ async def block_the_loop(service: World) -> None:
     await asyncio.sleep(1)
 
 
+async def fail_model_calls(_: World) -> None:
+    for _ in range(20):
+        ModelCallRecord("gpt", {}, [], time.time()).end(time.time(), "overloaded", {})
+
+
 CAUSES: Mapping[str, Any] = {
     "RoebotAgentDown": stop_agent,
     "RoebotDatabaseDown": lock_database,
     "RoebotTurnsWaiting": let_a_turn_wait,
     "RoebotDeliveriesFailing": fail_deliveries,
     "RoebotRateLimitHits": hit_rate_limits,
+    "RoebotModelFailing": fail_model_calls,
     "RoebotEventLoopLag": block_the_loop,
 }
 

@@ -478,7 +478,7 @@ async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) 
     assert "rejected the API key" in probed.detail
     assert "sk-secret" not in probed.detail
     listed = ModelList.model_validate_json((await client.get("/api/models")).content).models
-    assert {one.name for one in listed if one.refused} == {"broken"}
+    assert {one.name: one.failing for one in listed if one.failing} == {"broken": "key"}
     missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
     assert missing.detail is not None
     assert "There is no module no_such_provider" in missing.detail

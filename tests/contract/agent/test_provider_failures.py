@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from agent.models.calls import ModelCalls
 from agent.models.resolve import build_model
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
+from agent.shared.schemas import Failing
 
 KEY = "sk-proj-0123456789abcdefghij"
 PROVIDERS = ["openai", "anthropic"]
@@ -36,10 +37,10 @@ def spec(provider: str, url: str, **settings: Any) -> ModelSpec:
     return ModelSpec(name="m", use=use, model="some-model", display_name="M", settings=base)
 
 
-async def ask(described: ModelSpec, refused: set[str] | None = None) -> str:
+async def ask(described: ModelSpec, known: dict[str, Failing] | None = None) -> str:
     """The streamed answer, as the runtime would see it."""
     model = await asyncio.to_thread(build_model, described)
-    calls = ModelCalls(model_name="m", refused=refused)
+    calls = ModelCalls(model_name="m", failing=known)
     graph = create_agent_graph(model, middleware=[calls], checkpointer=InMemorySaver())
     parts: list[str] = []
     async for chunk, _ in graph.astream(
@@ -208,26 +209,22 @@ async def test_a_refusal_is_not_about_the_address(llmock: LLMock) -> None:
     assert found.detail.endswith("Replace the key.")
 
 
-async def test_a_refused_key_is_known_until_the_model_answers(llmock: LLMock) -> None:
-    wanted, refused = spec("openai", llmock.base_url()), {"another"}
-    for status, known in ((401, {"another", "m"}), (503, {"another", "m"}), (None, {"another"})):
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [(401, "key"), (403, "refused"), (404, "refused"), (429, "refused"), (503, "unavailable")],
+)
+async def test_a_failing_model_is_known_until_it_answers(llmock: LLMock, status: int, why: Failing) -> None:
+    wanted, known = spec("openai", llmock.base_url()), dict[str, Failing](another="key")
+    for calls in (lambda: probe_model(wanted, failing=known), lambda: ask(wanted, known)):
         llmock.reset()
-        if status:
-            llmock.fail(status, times=None)
-        else:
-            llmock.reply("OK")
-        await probe_model(wanted, refused=refused)
-        assert refused == known
-    for status, known in ((401, {"another", "m"}), (None, {"another"})):
+        llmock.fail(status, times=None)
+        with suppress(ModelCallFailed):
+            await calls()
+        assert known == {"another": "key", "m": why}
         llmock.reset()
-        if status:
-            llmock.fail(status)
-            with pytest.raises(ModelCallFailed):
-                await ask(wanted, refused)
-        else:
-            llmock.reply("OK")
-            await ask(wanted, refused)
-        assert refused == known
+        llmock.reply("OK")
+        await calls()
+        assert known == {"another": "key"}
 
 
 async def test_an_empty_answer_is_a_failure(llmock: LLMock) -> None:
