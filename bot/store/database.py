@@ -46,6 +46,9 @@ _UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
 """What PostgreSQL and the pool of connections to it raise."""
 _POSTGRES_UNAVAILABLE = ("08", "25006", "25P03", "53", "57P", "58")
 """SQLSTATEs of PostgreSQL and pgbouncer for a lost connection, a read-only or full server, and a shutdown."""
+SCHEMA_LOCK = 5_207_744_902
+"""Key of the advisory lock under which one process at a time changes the schema; any number will do."""
+LOCK_SCHEMA = sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)")
 POOL_SECONDS = 30.0
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 """Runs the current task's transactions before others that are waiting: accepting messages and control turns
@@ -217,6 +220,7 @@ class PostgresDatabase:
         engine = create_engine(self._url)
         try:
             with engine.begin() as connection:
+                connection.execute(LOCK_SCHEMA, {"key": SCHEMA_LOCK})
                 return work(connection)
         finally:
             engine.dispose()

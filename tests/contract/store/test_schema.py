@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, inspect
 
-from bot.store import Database
+from bot.store import Database, open_database
 from bot.store.schema import metadata
 from bot.store.schema_version import HEAD, REVISIONS, VERSION_TABLE, create, current, migrate, upgrade
 
@@ -37,7 +41,6 @@ async def test_migrating_gives_the_tables_of_the_metadata(new_database: Database
 
 
 def test_the_known_revisions_are_the_scripts() -> None:
-    from pathlib import Path
 
     import bot.store
 
@@ -61,3 +64,11 @@ async def test_a_new_database_is_what_is_declared(new_database: Database) -> Non
     assert await new_database.schema(current) == HEAD
     assert await new_database.schema(differences) == []
     assert VERSION_TABLE in await new_database.schema(names)
+
+
+@pytest.mark.postgres
+async def test_processes_that_start_together_make_one_schema(tmp_path: Path, postgres_url: str) -> None:
+    opened = await asyncio.gather(*(open_database(tmp_path, postgres_url) for _ in range(4)))
+    assert {await database.schema(current) for database in opened} == {HEAD}
+    for database in opened:
+        await database.close()
