@@ -15,10 +15,11 @@ import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.shared.install_hints import START
+from agent.shared.replica_folder import REPLICA_VARIABLE
 from bot.app.home import RunningService, find_service
 from bot.cli.additions import load_additions
 from bot.cli.common import configuration, home_folder, service_token
-from bot.cli.doctor import Finding, agent, label_findings, network, platforms
+from bot.cli.doctor import Finding, agent, label_findings, network, platforms, sharing
 from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.service import service
 from bot.cli.doctor.translation import translate_finding
@@ -78,6 +79,9 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
     yield from label_findings("platform", platforms.plugins(loaded.config))
     yield from doctor_findings(load_installation(loaded, folder))
     yield from label_findings("database", network.database(loaded.config, folder))
+    name = os.environ.get(REPLICA_VARIABLE, "")
+    yield from label_findings("replica", sharing.replicas(loaded.config, folder, name))
+    yield from label_findings("sign_on", sharing.sign_on(loaded.config))
     if found is None:
         yield from _without_service(loaded, folder)
     else:

@@ -12,6 +12,7 @@ from bot.app.service_token import token_source
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
 from bot.config.models import ServerConfig
+from bot.config.sign_on import OidcConfig
 from bot.domain import LOCAL_PLATFORMS
 
 SHORT_SECRET = 16
@@ -38,7 +39,9 @@ def list_entrances(found: Installation) -> Iterator[Entrance]:
     if server.allowed_hosts or server.is_public:
         names = ", ".join(filter(None, (server.public_url, *server.allowed_hosts)))
         where = f"{where}; through a proxy, everyone who can reach {names}"
-    yield Entrance("web console and API", address, where, "service token, or a single-use sign-in link")
+    proof = "service token, or a single-use sign-in link"
+    proof += f", or an account at {server.oidc.issuer}" if server.oidc else ""
+    yield Entrance("web console and API", address, where, proof)
     yield Entrance("/health", address, where, "none; shows only whether the service is up")
     for account in config.accounts:
         yield from _platform_entrances(account, address, where)
@@ -114,6 +117,21 @@ def _check_server(found: Installation) -> Iterator[SecurityFinding]:
             "Serve the web console over https (deploy/proxy), and change server.public_url.",
         )
     yield from _check_proxies(server)
+    if server.oidc is not None:
+        yield from _check_sign_on(server.oidc)
+
+
+def _check_sign_on(oidc: OidcConfig) -> Iterator[SecurityFinding]:
+    for role, severity in (("owner", Severity.WARNING), ("admin", Severity.NOTE)):
+        groups = [group for group, given in oidc.roles.items() if given == role]
+        if groups:
+            yield SecurityFinding(
+                f"sign-on-{role}s",
+                severity,
+                f"server.oidc.roles makes everyone in {', '.join(groups)} an {role} on all accounts",
+                f"Whoever manages these groups at the identity provider decides who the {role}s are.",
+                f"Use groups for {role}s that few people manage, or grant the role to single people.",
+            )
 
 
 def _check_proxies(server: ServerConfig) -> Iterator[SecurityFinding]:

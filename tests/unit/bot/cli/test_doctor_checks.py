@@ -20,18 +20,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.cli.config import check_command
-from bot.cli.doctor import Finding, agent, command, network
+from bot.cli.doctor import Finding, agent, command, network, sharing
 from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.service import service
+from bot.clock import SystemClock
 from bot.config import Config
 from bot.config.loader import load_file
 from bot.features.backup.archive_commands import find_missing_backup
 from bot.features.backup.backup import back_up
+from bot.store import open_database
+from bot.store.ownership import Ownership
+from bot.store.replica_leases import Replica
 from bot.store.schema_version import HEAD
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.credentials import SIGNED
+from tests.harness.openid_provider import openid_provider
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
@@ -142,6 +147,48 @@ def test_data_that_is_not_in_the_database_yet(tmp_path: Path, postgres_url: str)
     )
     (tmp_path / "bot.db").unlink()
     assert bad(network.database(elsewhere, tmp_path)) == []
+
+
+def test_a_replica_needs_a_name_and_a_database(tmp_path: Path) -> None:
+    [text] = bad(sharing.replicas(Config(), tmp_path, "a"))
+    assert "Set database.url" in text
+    [text] = bad(sharing.replicas(Config(), tmp_path, "Host.Name"))
+    assert "is not a name" in text
+    assert list(sharing.replicas(Config(), tmp_path, "")) == []
+
+
+@pytest.mark.postgres
+async def test_the_replicas_on_the_database_are_listed(tmp_path: Path, postgres_url: str) -> None:
+    made = config(tmp_path, f"database: {{url: '{postgres_url}'}}")
+    assert await told(lambda: sharing.replicas(made, tmp_path, "")) == [], "nothing is in the database yet"
+    database = await open_database(tmp_path, postgres_url)
+    replicas = [Ownership(database, SystemClock(), Replica(name, name, "folder")) for name in ("b", "a")]
+    for replica in replicas:
+        await replica.start()
+    running, note = await told(lambda: sharing.replicas(made, tmp_path, "a"))
+    assert (running.good, running.text) == (True, "replicas that are running: a, b")
+    assert note.good is None
+    assert "server.public_url is not set" in note.text
+    for replica in replicas:
+        await replica.stop()
+    assert await told(lambda: sharing.replicas(made, tmp_path, "")) == []
+    await database.close()
+
+
+async def test_an_identity_provider(tmp_path: Path) -> None:
+    async with openid_provider() as provider:
+        entry = f"oidc: {{issuer: '{provider.issuer}', client_id: roebot, client_secret: x}}"
+        made = config(tmp_path, f"server: {{public_url: 'https://bot.example.org', {entry}}}")
+        [found] = await told(lambda: sharing.sign_on(made))
+        assert (found.good, found.text) == (True, f"sign-on: {provider.issuer} responds")
+        provider.metadata["issuer"] = "https://other.example.org"
+        private = config(tmp_path, f"server: {{{entry}}}")
+        texts = bad(await told(lambda: sharing.sign_on(private)))
+    assert "server.public_url is not set" in texts[0]
+    assert "calls itself 'https://other.example.org'" in texts[1]
+    [text] = bad(await told(lambda: sharing.sign_on(made)))
+    assert text.startswith("sign-on: ")
+    assert list(sharing.sign_on(Config())) == []
 
 
 def test_a_runtime_elsewhere(tmp_path: Path) -> None:
@@ -305,5 +352,5 @@ def test_every_check_has_a_name_that_the_page_explains(
     assert names <= explained
     assert explained == {
         *("machine", "home", "room", "backup", "configuration", "security", "database", "account", "port"),
-        *("service", "runtime", "model", "mcp", "schedule", "clock", "platform"),
+        *("service", "runtime", "model", "mcp", "schedule", "clock", "platform", "replica", "sign_on"),
     }
