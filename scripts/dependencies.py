@@ -26,6 +26,7 @@ LOCKS = (
     *SHIPPED,
     "requirements-sandbox.lock",
     "requirements-dev.lock",
+    "requirements-deploy.lock",
     "packages/roebot-matrix/requirements-synapse.lock",
 )
 ENVIRONMENTS: Mapping[str, str] = {MATRIX: ".venv-matrix"}

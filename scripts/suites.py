@@ -93,6 +93,15 @@ def local_model() -> str:
     return ""
 
 
+def deploy_tools() -> str:
+    """Return why the tools that load the files of deploy/ are missing, "" if they are installed."""
+    try:
+        distribution("helm-python-sdk")
+    except PackageNotFoundError:
+        return "needs Helm and others (make install-deploy-tools; Linux on x86-64 only)"
+    return ""
+
+
 def npm_programs() -> str:
     """Return what the tests with programs from npm lack."""
     if shutil.which("node") is None:
@@ -168,7 +177,7 @@ PARTS = (
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
         "and not bubblewrap and not container and not image and not npm and not libreoffice "
-        "and not alertmanager",
+        "and not alertmanager and not nginx and not deploy_tools",
         processes=2.5,
         left_for_all="long",
         preload=PRELOAD,
@@ -187,6 +196,14 @@ PARTS = (
         "systemd",
         missing=program("systemd-analyze", hint="Debian: apt install systemd"),
     ),
+    Suite(
+        "nginx",
+        "nginx",
+        "nginx",
+        left_for_all="long",
+        missing=program("nginx", hint="Debian: apt install nginx-light"),
+    ),
+    Suite("Helm and Compose", "deploy_tools", "deploy_tools", missing=deploy_tools),
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),

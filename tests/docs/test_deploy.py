@@ -72,11 +72,16 @@ def test_the_configuration_of_the_container_loads(tmp_path: Path) -> None:
 
 
 @pytest.mark.systemd
-@pytest.mark.parametrize("name", ["roebot", "roebot-sandbox"])
+@pytest.mark.parametrize("name", ["roebot", "roebot-sandbox", "roebot with replica"])
 def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
+    name, _, addition = name.partition(" with ")
     unit = (DEPLOY / "systemd" / f"{name}.service").read_text()
     path = tmp_path / f"{name}.service"
     path.write_text(re.sub(r"/opt/roebot/\.venv/bin/(roebot|python)", "/bin/true", unit))
+    if addition:
+        folder = tmp_path / f"{name}.service.d"
+        folder.mkdir()
+        (folder / "replica.conf").write_text((DEPLOY / "systemd" / f"{addition}.conf").read_text())
     done = subprocess.run(
         ["systemd-analyze", "verify", str(path)], capture_output=True, text=True, timeout=60, check=False
     )

@@ -39,6 +39,7 @@ KNOWN = {
     "toml",
     "yaml agent",
     "yaml config",
+    "yaml values",
 }
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 NAME = re.compile(r"\$([A-Z][A-Z0-9_]*)")
@@ -74,6 +75,7 @@ def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(block.body)
     env = {name: f"123456:{name}" if name.endswith("TOKEN") else name for name in NAME.findall(block.body)}
+    env |= {"DATABASE_URL": "postgresql://roebot@127.0.0.1/roebot"}
     assert load_file(path, env, tmp_path).warnings == ()
 
 

@@ -26,6 +26,7 @@ ENV = {
     "ROEBOT_TOKEN": STRONG,
     "ROEBOT_SANDBOX_TOKEN": STRONG,
     "TELEGRAM_BOT_TOKEN": "1:a",
+    "DATABASE_URL": "postgresql://roebot:secret@127.0.0.1/roebot",
 }
 
 
@@ -62,34 +63,41 @@ def test_the_defaults(tmp_path: Path) -> None:
     assert (port.address, port.reachable_by) == ("127.0.0.1:2026", "programs on this machine")
 
 
-def example(page: str) -> str:
-    [body] = re.findall(r"^```yaml config\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
-    return str(body).removeprefix("config_version: 1\n")
+def examples(page: str) -> list[str]:
+    found = re.findall(r"^```yaml config\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    return [str(body).removeprefix("config_version: 1\n") for body in found]
 
 
-def test_the_container_example(tmp_path: Path) -> None:
-    loaded = load_file(ROOT / "deploy/container/config/config.yaml", ENV, tmp_path)
+CONTAINERS = ("deploy/container/config/config.yaml", "deploy/replicas/config/config.yaml")
+
+
+@pytest.mark.parametrize("path", CONTAINERS)
+def test_the_container_examples(tmp_path: Path, path: str) -> None:
+    loaded = load_file(ROOT / path, ENV, tmp_path)
     made = replace(installation(tmp_path, loaded), path=None)
     assert found(made) == {"server-address": "warning", "approvals-off": "note"}
     assert found(replace(made, in_container=True)) == {"server-address": "note", "approvals-off": "note"}
 
 
-EXAMPLES: dict[str, dict[str, str]] = {
-    "deploy/proxy/README.md": {"approvals-off": "note"},
-    "deploy/systemd/README.md": {"approvals-off": "note"},
+EXAMPLES: dict[str, list[dict[str, str]]] = {
+    "deploy/proxy/README.md": [{"approvals-off": "note"}],
+    "deploy/systemd/README.md": [
+        {"approvals-off": "note"},
+        {"server-address": "warning", "approvals-off": "note"},
+    ],
 }
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_other_examples(tmp_path: Path, page: str) -> None:
-    assert found(configured(tmp_path, example(page))) == EXAMPLES[page]
+    assert [found(configured(tmp_path, body)) for body in examples(page)] == EXAMPLES[page]
 
 
 def test_every_example_of_deploy_is_examined() -> None:
     pages = {str(path.relative_to(ROOT)) for path in (ROOT / "deploy").rglob("*.md")}
     assert {page for page in pages if "```yaml config" in (ROOT / page).read_text()} == set(EXAMPLES)
     configs = {str(path.relative_to(ROOT)) for path in (ROOT / "deploy").rglob("config.yaml")}
-    assert configs == {"deploy/container/config/config.yaml"}
+    assert configs - {"deploy/helm/roebot/templates/config.yaml"} == set(CONTAINERS)
 
 
 MCP = {
@@ -132,6 +140,12 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
         f"server: {{token: {STRONG}, public_url: 'http://bot.example.org'}}\n",
         None,
         {"public-url-http": "critical", "proxies-none": "warning", "approvals-off": "note"},
+    ),
+    "groups of the identity provider that own the bot": (
+        "server: {oidc: {issuer: 'https://id.example.org', client_id: roebot, client_secret: $ROEBOT_TOKEN, "
+        "roles: {bot-owners: owner, bot-admins: admin, staff: member}}}\n",
+        None,
+        {"sign-on-owners": "warning", "sign-on-admins": "note", "approvals-off": "note"},
     ),
     "a weak token": (
         "server: {token: change-me}\n",
