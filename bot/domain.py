@@ -27,6 +27,8 @@ class Isolation(StrEnum):
 
 LOCAL_PLATFORMS = ("web", "terminal")
 """Platforms of the service itself, each with one account; the service's port authenticates their callers."""
+OWNER = "owner"
+"""Id of who uses them with the service's token."""
 DIRECT_PLATFORMS = SIGN_ON, API_TOKENS = "oidc", "token"
 """Homes of callers from no chat, as platform and account; their roles apply to all accounts."""
 APP_PREFIX = "app:"

@@ -17,7 +17,7 @@ from bot.dispatch.reply.diff import EditPart
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.upload import TRANSIENT
 from bot.dispatch.tool_arguments import Mask, render_arguments, render_complete, render_tool_name
-from bot.domain import Part, PartKind
+from bot.domain import LOCAL_PLATFORMS, OWNER, Part, PartKind, Sender, person_of
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation
@@ -172,10 +172,21 @@ def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     message = answer.messages[-1]
     said = message.text.strip().casefold()
     chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
-    who = quoted(message.sender.name or message.sender.id)
-    if (decides_approval(chosen) and is_plain_no(chosen)) or (answer.covers and not is_yes(message.text)):
+    who = _name_sender(message.sender, answer.platform, texts)
+    if (decides_approval(chosen) or answer.covers) and is_plain_no(message.text):
         return texts("answered_rejected", who=who)
-    return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)
+    if chosen:
+        return texts("answered_with", choice=quoted(chosen), who=who)
+    if not answer.covers:
+        return texts("answered_otherwise", who=who)
+    return texts("answered_approved" if is_yes(message.text) else "answered_unapproved", who=who)
+
+
+def _name_sender(sender: Sender, platform: str, texts: Texts) -> str:
+    """Return the name of who answered. In the web console and the terminal, the owner has none."""
+    if person_of(platform, sender) in {f"{local}:{OWNER}" for local in LOCAL_PLATFORMS}:
+        return texts("answerer_here")
+    return quoted(sender.name or sender.id)
 
 
 async def expire_questions(core: Core) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.account_state import AccountState, Live
 from bot.domain import (
+    OWNER,
     Attachment,
     ChatKind,
     InboundMessage,
@@ -28,8 +29,6 @@ from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
 from bot.platforms.local.hub import ReplyFrame, ReplyHub
 from bot.render.renderer import WEB, Renderer, Splitter
-
-OWNER = "owner"
 
 
 class LocalAdapter:

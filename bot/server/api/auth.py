@@ -17,8 +17,7 @@ from starlette.types import Scope
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES, home_origin, owner_scope
 from bot.config import AccessEntry
-from bot.domain import Sender, person_of
-from bot.platforms.local.adapter import OWNER
+from bot.domain import OWNER, Sender, person_of
 from bot.server.api.dependencies import ApiServices
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Accounts

@@ -380,9 +380,9 @@ class TestShown:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ("no, that is the wrong file", "✗ Rejected by `P7`"),
-            ("拒绝", "✗ `P7` 已拒绝"),
-            ("Yes.", "✓ Answered by `P7`"),
+            ("no, that is the wrong file", "✗ Not approved; `P7` sent a message instead"),
+            ("拒绝", "✗ 已拒绝（`P7`）"),
+            ("Yes.", "✓ Approved by `P7`"),
         ],
     )
     async def test_words_about_a_known_call(self, asking: Bench, words: str, line: str) -> None:
@@ -403,7 +403,7 @@ class TestShown:
             message = await asked(asking)
             await says(asking, "no, that is the wrong file", ANN, message)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✓ Answered by `P7`"
+        assert asking.adapter.texts()[0] == f"{DECIDED}\n\n✗ No option chosen; `P7` sent a message instead"
 
     @pytest.mark.parametrize(
         "error", [RateLimited(1.5), DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")]

@@ -78,7 +78,7 @@ async def test_a_question_is_answered_by_a_button(tmp_path: Path) -> None:
         assert turn["parts"][-1]["text"] == "Which one do you mean: a colour?"
         assert await decided(service.http, await press(service.http, turn, "blue")) == "You chose blue."
         shown = await seen(service.http, turn["id"], lambda found: "✓" in found["parts"][-1]["text"])
-        assert shown["parts"][-1]["text"].endswith("✓ `blue` (answered by `owner`)")
+        assert shown["parts"][-1]["text"].endswith("✓ `blue` (answered by the owner)")
         assert offered(shown) == []
 
 
@@ -233,7 +233,7 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             said_so = (await decided(service.http, done)).removeprefix("Decided: ").removesuffix(".")
             [envelope] = parse_envelopes(said_so)
             assert envelope == MessageEnvelope("web:owner", "reject", "owner", "owner", time=envelope.time)
-            by_owner = "✗ Rejected by owner"
+            by_owner = "✗ Rejected by the owner"
             await until(lambda: said(emulator, group).endswith(by_owner), 20.0, lambda: said(emulator, group))
             assert await deeds(service) == [("web:owner", "reject"), ("telegram:7", "approve")]
 

@@ -12,7 +12,7 @@ import "../ui/markdown.js";
 const STEP = { failed: "bad", active: "info", pending: "" };
 
 function message(one) {
-  const name = one.name || t("turn.someone");
+  const name = one.name || t(one.sender === "owner" ? "role.owner" : "turn.someone");
   return html`<div class="said mine"><p class="who"><span class="avatar" aria-hidden="true">${initials(name)}</span><strong class="words">${name}</strong><span class="quiet small">${time(one.sent_at)}</span></p>
     ${one.text ? html`<p class="words pre">${one.text}</p>` : nothing}
     ${(one.quotations || []).map(quotation)}${one.files.map(({ filename }) => html`<p class="small quiet words">${icon("paperclip")} ${filename}</p>`)}</div>`;
