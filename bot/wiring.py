@@ -75,7 +75,7 @@ class PlatformOffer:
     """
 
     name: str
-    title: str
+    manifest: Manifest
     keys: Mapping[str, str]
     guide: str = ""
 

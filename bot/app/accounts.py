@@ -81,7 +81,7 @@ def load_platform(name: str) -> Platform:
 def offer_platform(platform: str) -> PlatformOffer:
     """Describe a platform for adding an account. Raises StartError if it can't be used."""
     offer = load_platform(platform)
-    return PlatformOffer(platform, offer.manifest.title, needed_keys(platform), offer.guide)
+    return PlatformOffer(platform, offer.manifest, needed_keys(platform), offer.guide)
 
 
 def load_factory(manifest: Manifest) -> AdapterFactory:

@@ -106,6 +106,10 @@ class Manifest:
         english = SetupGuide(self.setup_steps, self.write_to_it, self.invite_step, self.later_steps)
         return self.guides.get(locale, english)
 
+    def title_in(self, locale: str) -> str:
+        """Return the platform's name in a language."""
+        return self.guide(locale).title or self.title
+
 
 @dataclass(frozen=True, slots=True)
 class Platform:

@@ -22,8 +22,8 @@ class SetupGuide:
     """The guided setup in one language; the fields are described in `Manifest`.
 
     `questions` ask for keys of the account, and `person` describes a person's id; they translate the texts of
-    the account's schema. `problems` translate what the adapter and the schema report: English sentences, with
-    fields in braces for any text.
+    the account's schema. `title` is the platform's name where it is another one. `problems` translate what
+    the adapter and the schema report: English sentences, with fields in braces for any text.
     """
 
     setup_steps: tuple[str, ...]
@@ -32,6 +32,7 @@ class SetupGuide:
     later_steps: tuple[str, ...] = ()
     questions: Mapping[str, str] = field(default_factory=dict)
     person: str = ""
+    title: str = ""
     problems: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -25,6 +25,7 @@ class PlatformSetup:
     def __init__(self, manifest: Manifest, texts: Texts) -> None:
         self.manifest = manifest
         self.guide: SetupGuide = manifest.guide(texts.locale)
+        self._title = manifest.title_in(texts.locale)
         self._texts = texts
         self._helper = load_setup(manifest)
 
@@ -42,7 +43,7 @@ class PlatformSetup:
         """Offer to create the app; return None if the person creates it by hand."""
         if not isinstance(self._helper, CreatesApp):
             return None
-        offer = self._texts("setup_create", title=self.manifest.title)
+        offer = self._texts("setup_create", title=self._title)
         while prompts.confirm(f"\n{offer}", default=True):
             try:
                 created = run_loop(self._helper.create_app(APP_NAME, base_url, self._show_page))
@@ -56,15 +57,13 @@ class PlatformSetup:
     def _show_page(self, link: str, seconds: float) -> None:
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
         code = draw_code(link, columns)
-        words = self._texts(
-            "setup_scan" if code else "setup_open", title=self.manifest.title, minutes=seconds / 60
-        )
+        words = self._texts("setup_scan" if code else "setup_open", title=self._title, minutes=seconds / 60)
         print("\n" + "\n\n".join(filter(None, (words, code, link))) + "\n", flush=True)
 
     def print_steps(self) -> None:
         """Print the steps that precede the credentials."""
         link = self._helper.setup_link() if isinstance(self._helper, LinksToSetup) else ""
-        print("\n" + self._texts("setup_heading", title=self.manifest.title) + "\n")
+        print("\n" + self._texts("setup_heading", title=self._title) + "\n")
         steps = [step.replace("{link}", link) for step in self.guide.setup_steps]
         print("\n".join(number_lines(steps)))
         if link:

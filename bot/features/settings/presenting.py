@@ -193,7 +193,7 @@ def _present_platform(name: str, kind: type[AccountConfig], locale: str) -> Plat
     needed = list(needed_keys(name))
     return PlatformOption(
         name=name,
-        title=manifest.title,
+        title=manifest.title_in(locale),
         fields=[_present_field(kind, key, guide.questions, needed) for key in (*kind.asked_too, *needed)],
         link=link,
         manifest=helper.app_manifest() if isinstance(helper, PrintsAppManifest) else "",

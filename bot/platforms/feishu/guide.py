@@ -58,6 +58,7 @@ CHINESE = SetupGuide(
         "app_secret": "应用的 App Secret",
     },
     person="用户的 open_id（ou_…）",
+    title="飞书",
     problems={
         "Feishu refuses app id or secret of account {account} ({reason}): the console shows the current "
         "ones under Credentials & Basic Info; domain must be lark for an app on larksuite.com": "飞书拒绝了"

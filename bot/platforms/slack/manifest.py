@@ -56,8 +56,7 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open this link, select the workspace, press Next, then Create. All settings are already "
-        "filled in.\n\n{link}\n",
+        "Open Slack with the form filled in, select the workspace, press Next, then Create.\n\n{link}\n",
         "On Install App, press Install to your workspace and allow it. Copy the Bot User OAuth Token "
         "(xoxb-…).",
         "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "
@@ -68,7 +67,7 @@ MANIFEST = Manifest(
     guides={
         "zh": SetupGuide(
             (
-                "打开以下链接，选择工作区，点击 Next，再点击 Create。所有设置都已填好：\n\n{link}\n",
+                "打开 Slack（内容已填好），选择工作区，点击 Next，再点击 Create。\n\n{link}\n",
                 "在 Install App 页面点击 Install to your workspace 并允许，然后复制 Bot User OAuth "
                 "Token（xoxb-…）。",
                 "在 Basic Information 页面的 App-Level Tokens 下点击 Generate Token and Scopes，添加 "

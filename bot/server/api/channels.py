@@ -36,7 +36,7 @@ async def list_channels(
         shown.append(_present_channel(name, platform, told))
     return schemas.Channels(
         channels=shown,
-        platforms=[_present_platform(offer) for offer in services.core.accounts.offers()],
+        platforms=[_present_platform(offer, texts.locale) for offer in services.core.accounts.offers()],
         next=names[limit - 1] if len(names) > limit else None,
     )
 
@@ -87,8 +87,9 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
     )
 
 
-def _present_platform(offer: PlatformOffer) -> schemas.PlatformInfo:
-    return schemas.PlatformInfo(name=offer.name, title=offer.title, keys=dict(offer.keys), guide=offer.guide)
+def _present_platform(offer: PlatformOffer, locale: str) -> schemas.PlatformInfo:
+    title = offer.manifest.title_in(locale)
+    return schemas.PlatformInfo(name=offer.name, title=title, keys=dict(offer.keys), guide=offer.guide)
 
 
 class _Delivery:

@@ -9,8 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from bot.access import Permission, Role
-from bot.domain import ChatKind
-from bot.platforms.local.adapter import OWNER
+from bot.domain import OWNER, ChatKind
 from bot.platforms.setup import translate_problem
 from bot.server.api import schemas
 from bot.server.api.auth import LOCAL, By, Principal, accounts_with, open_to
@@ -42,9 +41,16 @@ def platform_title(services: ApiServices, texts: Texts, account: str, platform: 
         return texts.label("platform", platform)
     running = services.core.accounts.get(account)
     if running is not None:
-        return running.manifest.title
+        return running.manifest.title_in(texts.locale)
+    offered = platform_titles(services, texts)
+    return offered.get(platform, platform.capitalize())
+
+
+def platform_titles(services: ApiServices, texts: Texts) -> dict[str, str]:
+    """Return the names of all platforms."""
+    local = {name: texts.label("platform", name) for name in LOCAL}
     offers = services.core.accounts.offers()
-    return next((one.title for one in offers if one.name == platform), platform.capitalize())
+    return local | {one.name: one.manifest.title_in(texts.locale) for one in offers}
 
 
 def explain_state(services: ApiServices, texts: Texts, account: str, reason: str) -> str:

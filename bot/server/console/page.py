@@ -16,6 +16,7 @@ from bot.access import Permission, Role
 from bot.access.permissions import home_origin
 from bot.server.api.auth import WEB, Principal, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
+from bot.server.api.display_names import platform_titles, texts_of
 from bot.server.console.assets import mount_assets, read_build
 from bot.store import read_models
 from bot.texts import texts_for
@@ -118,7 +119,7 @@ async def _session(services: ApiServices, by: Principal) -> str:
             "fileBytes": services.file_bytes,
             "isLocalOwner": by.is_local_owner,
             "isNew": not await services.db.transact(read_models.list_turns, None, limit=1),
-            "platforms": {one.name: one.title for one in services.core.accounts.offers()},
+            "platforms": platform_titles(services, texts_of(services, by)),
             "permissions": [str(one) for one in Permission if may(services, by, one)],
         }
     )

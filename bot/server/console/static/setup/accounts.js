@@ -8,6 +8,7 @@ import { time } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
 import { Page } from "../ui/page.js";
+import { current } from "../app/session.js";
 import { badge, entries, entry, intro, replaceSecrets } from "./parts.js";
 import { configures, fileProblems, getOptions, getSettings, reviewChanges } from "./settings.js";
 import { accepted } from "./connect-account.js";
@@ -91,7 +92,7 @@ class Accounts extends Page {
 
   row(channel, settings) {
     const stored = settings?.accounts.find((one) => one.name === channel.account);
-    const platform = this.data.platforms.find(({ name }) => name === channel.platform)?.title || t(`accounts.${LOCAL.includes(channel.platform) ? channel.platform : "other"}`);
+    const platform = current.platforms[channel.platform] || t("accounts.other");
     const broken = KINDS[channel.state] === "bad";
     return entry({
       glyph: LOCAL.includes(channel.platform) ? "monitor" : "plug",
