@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -119,7 +120,13 @@ class ChatClient:
         text = "\n\n".join(part["text"] for part in turn["parts"] if part["kind"] == "text")
         files = [part for part in turn["parts"] if part["kind"] == "file"]
         paths = [await self._path_of(turn["thread_id"], part) for part in files] if closed else []
-        return Update(turn["id"], turn["state"], text.rstrip(), tuple(paths))
+        return Update(turn["id"], turn["state"], self._link_console(text.rstrip()), tuple(paths))
+
+    def _link_console(self, text: str) -> str:
+        """Return an answer whose links to pages of the web console have its whole address."""
+        whole = re.sub(r"(?<=\]\()#(?=/)", f"{str(self._http.base_url).rstrip('/')}/#", text)
+        # The next piece of a growing answer tells whether this is such a link.
+        return whole.removesuffix("#") if whole.endswith("](#") else whole
 
     async def _path_of(self, thread_id: str, part: Mapping[str, Any]) -> str:
         """Return the local path of a file in a reply, after downloading a remote agent's file."""

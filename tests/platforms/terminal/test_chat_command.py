@@ -54,6 +54,13 @@ async def test_a_pipe_gets_just_the_reply(tmp_path: Path) -> None:
         assert await piped(service.url, tmp_path, "[reply=**bold** `x`]") == (0, "**bold** `x`\n", "")
 
 
+async def test_links_to_the_console_have_its_address(tmp_path: Path) -> None:
+    link, other = "[Connect Slack](#/docs/howto/connect-slack)", "[Sum](#sum)"
+    async with world(tmp_path) as service:
+        told = (0, f"{link.replace('#', f'{service.url}/#')} {other}\n", "")
+        assert await piped(service.url, tmp_path, f"{link} {other}") == told
+
+
 async def test_the_terminal_reports_its_language(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         code, out, err = await piped(service.url, tmp_path, "/language", LC_ALL="", LANG="zh_CN.UTF-8")
