@@ -23,8 +23,8 @@ from bot.dispatch.tool_arguments import (
 from bot.store.tool_grants import GrantOffer
 from bot.texts import Texts
 
-COMMAND, PURPOSE = "bash", "description"
-"""The tool that runs commands, and its argument that says what a command does."""
+COMMAND, ARGUMENT, PURPOSE = "bash", "command", "description"
+"""The tool that runs commands, its argument, and the one that says what a command does."""
 
 
 class ApprovalRequests(RunHooks):
@@ -47,8 +47,11 @@ def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question
     asks, and `remember` if the approval may cover later calls.
     """
     purpose = one_line(mask(_read_purpose(value)), MAX_LINE)
-    shown = render_arguments(_without_purpose(value.get("args"), purpose), mask)
     tool = read_text(value.get("tool"))
+    args = _without_purpose(value.get("args"), purpose)
+    # A command that is all there is needs no label.
+    is_command = tool == COMMAND and isinstance(args, Mapping) and list(args) == [ARGUMENT]
+    shown = render_arguments(args[ARGUMENT] if is_command else args, mask)
     asked = mask(read_text(value.get("question")) or read_text(value.get("message")))
     # The title says it already, in the language of the chat.
     asked = "" if asked == default_question(tool) else asked
