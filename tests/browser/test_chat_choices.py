@@ -14,6 +14,8 @@ from tests.platforms.web.people import CHATS, code_for, give
 from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+AT_END = """(({scrollHeight, scrollTop, clientHeight}) => scrollHeight - scrollTop - clientHeight < 5)(
+    document.querySelector("#scroll"))"""
 LOOKS: dict[str, dict[str, Any]] = {
     "wide": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
@@ -42,7 +44,7 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         assert await serious(tab.page) == []
         await group.get_by_role("button", name="Reject", exact=True).click()
         await expect(group).to_have_count(0)
-        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by owner")
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by the owner")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
         await expect(tab.page.locator("#scroll")).to_be_focused()
 
@@ -90,8 +92,23 @@ async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, t
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
             await expect(other).to_have_count(0)
             await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text(
-                "✓ blue (answered by owner)"
+                "✓ blue (answered by the owner)"
             )
+
+
+async def test_what_comes_of_a_choice_is_followed(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service, CHAT) as tab:
+        await tab.send("a colour\n\n" * 40)
+        blue = tab.page.get_by_role("button", name="blue", exact=True)
+        await expect(blue).to_be_visible()
+        await tab.page.locator("#scroll").hover()
+        await tab.page.mouse.wheel(0, -500)
+        await expect(tab.page.locator("#down")).to_be_visible()
+        # Without scrolling to the button, as where it is one of many.
+        await blue.evaluate("one => one.click()")
+        await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
+        await tab.page.wait_for_function(AT_END)
+        await expect(tab.page.locator("#suggest")).to_be_in_viewport(ratio=1)
 
 
 async def test_a_late_click_shows_an_error(browser: Browser, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import { isAdmin } from "../app/session.js";
 import { t } from "../texts/texts.js";
 import { attempt } from "../ui/dialog.js";
 import { Element } from "../ui/element.js";
+import { marked } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuButton } from "../ui/menu.js";
 import { chatActions } from "./chat-actions.js";
@@ -179,8 +180,7 @@ class Chat extends Element {
       this.composer?.focus();
     };
     return html`<div class="note banner" id="model-note" role="note">
-      ${icon("info")}<p class="grow">${text}</p>
-      ${isAdmin ? html`<a class="button tiny" href="#/models">${t("remedy.model")}</a>` : nothing}
+      ${icon("info")}<p class="grow">${marked(text)} ${isAdmin ? html`<a href="#/models">${t("remedy.model")}</a>` : nothing}</p>
       <button class="button ghost icon tiny" type="button" aria-label=${t("chat.hideNote")} title=${t("chat.hideNote")} @click=${hide}>${icon("x")}</button>
     </div>`;
   }

@@ -96,6 +96,11 @@ class Turn extends Element {
     }
   }
 
+  /** Answer a question; what comes of it is followed like a message that was sent. */
+  async choose(part, choice) {
+    if (await this.act(() => this.talk.answer(this.turn, part, choice))) /** @type {any} */ (this.closest("roe-transcript"))?.follow(true);
+  }
+
   edit() {
     this.editing = true;
     this.updateComplete.then(() => {
@@ -162,7 +167,7 @@ class Turn extends Element {
     const retry = () => this.act(() => this.talk.regenerate(this.turn));
     if (state === "failed") return html`${stepsView(this.turn)}${content}${failureView(this.turn, this.canRepeat ? retry : null)}`;
     const questions = parts.filter((part) => part.choices.length);
-    const buttons = questions.map((part) => choicesView(part, approval, this.busy, (choice) => this.act(() => this.talk.answer(this.turn, part, choice))));
+    const buttons = questions.map((part) => choicesView(part, approval, this.busy, (choice) => this.choose(part, choice)));
     const card = (kind, glyph, title, shown) => html`<div class="asks ${kind}"><p class="row asks-head">${icon(glyph)}<strong class="words">${title}</strong></p>${shown}</div>`;
     if (approval) {
       const request = html`${textView(approval.request)}${attached.map((part) => partView(part))}${buttons}${approvalNote(approval, questions.flatMap((part) => part.choices))}`;

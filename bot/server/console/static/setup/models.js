@@ -140,8 +140,15 @@ class Models extends Page {
     return html`${intro(isAdmin ? t("models.introAdmin") : t("models.intro"), "howto/choose-a-model")}
       ${fileProblems(settings)}
       ${entries(t("page.models"), models.map((model) => this.row(model, settings)), t("models.none"))}
-      ${isFound && reason ? html`<p class="quiet small">${t("models.why", { reason })}</p>` : nothing}`;
+      ${isFound && reason ? html`<p class="quiet small">${why(models.find((one) => one.default).source, reason)}</p>` : nothing}`;
   }
+}
+
+/** Why a found model is the default: the service's words only where they name what a choice lacks. */
+function why(source, reason) {
+  if (/, but .+, so /.test(reason)) return t("models.why", { reason });
+  const [kind, variable] = source.split(":");
+  return t(`models.why.${reason.startsWith("ROEBOT_MODEL") ? "chosen" : kind}`, { variable });
 }
 
 /** Where a model comes from, in words. */

@@ -26,7 +26,12 @@ export function t(key, values = {}) {
   const single = "count" in values && plurals.select(Number(values.count)) === "one" && texts[language][`${key}.one`];
   const text = single || texts[language][key];
   if (text === undefined) throw new Error(`no text ${key}`);
-  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+  return text.replace(/( ?)\{(\w+)\}( ?)/g, (_, before, name, after) => {
+    const value = String(values[name] ?? "");
+    // In Chinese, a space sets off other scripts only.
+    const gap = (space, edge) => (language === "zh" && edge.test(value) ? "" : space);
+    return gap(before, /^\p{sc=Han}/u) + value + gap(after, /\p{sc=Han}$/u);
+  });
 }
 
 /**

@@ -11,10 +11,15 @@ import { initials } from "./format.js";
 /** The name of a platform, for people. */
 export const platformName = (name) => current.platforms[name] || (name && name[0].toUpperCase() + name.slice(1));
 
-/** The models of the service, the guide in the reader's language. @returns {Promise<any>} */
+/** The models of the service, the built-in ones in the reader's language. @returns {Promise<any>} */
 export async function loadModels() {
   const found = await get("/api/models");
-  const inWords = (one) => (one.source === "guide" ? { ...one, display_name: t("models.guide"), note: t("models.guideNote") } : one);
+  const inWords = (one) => {
+    if (one.source === "guide") return { ...one, display_name: t("models.guide"), note: t("models.guideNote") };
+    if (one.source !== "local") return one;
+    const command = (one.note?.match(/`[^`]+`/g) || []).join(" && ");
+    return { ...one, display_name: t("models.local", { model: one.display_name.split(" (")[0] }), note: t("models.localNote", { command }) };
+  };
   return { ...found, models: found.models.map(inWords) };
 }
 
