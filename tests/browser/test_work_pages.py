@@ -187,6 +187,13 @@ async def test_turns_are_paginated(browser: Browser, tmp_path: Path) -> None:
             await tab.page.get_by_role("button", name="Show more").click()
             await expect(rows).to_have_count(51)
             await expect(tab.page.get_by_role("button", name="Show more")).to_have_count(0)
+            # Beside the details, the rows alone scroll.
+            await tab.page.set_viewport_size(WIDE)
+            await rows.last.get_by_role("link").click()
+            await expect(tab.page.locator(".panel h2")).to_contain_text("/status 0")
+            await expect(rows.last).to_be_in_viewport(ratio=1)
+            for part in (".tabs", ".filters"):
+                await expect(tab.page.locator(part)).to_be_in_viewport(ratio=1)
 
 
 async def test_a_conversation_is_followed_and_exported(browser: Browser, tmp_path: Path) -> None:
@@ -249,7 +256,7 @@ async def test_a_schedule_is_created_after_a_preview(
         assert await tab.fits()
         await tab.dialog.get_by_role("button", name="Save").click()
         await expect(tab.dialog).to_have_count(0)
-        await expect(tab.page.get_by_role("table")).to_contain_text("weekdays 9:00")
+        await expect(tab.page.get_by_role("table")).to_contain_text("weekdays 9:00 Asia/Tokyo")
         [one] = await stored(service)
         assert (one["rule"], one["zone"], one["kind"]) == ("0 9 * * 1-5", "Asia/Tokyo", "prompt")
 

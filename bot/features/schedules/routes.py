@@ -295,7 +295,7 @@ def present_schedule(services: ApiServices, by: Principal, one: Schedule) -> sch
 async def _present_preview(
     services: ApiServices, by: Principal, found: SchedulePreview
 ) -> schemas.PreviewedSchedule:
-    words = await _schedules(services).describe(found.schedule, services.core.account(PAGE).texts)
+    words = await _schedules(services).describe(found.schedule, texts_of(services, by))
     return schemas.PreviewedSchedule(
         **present_schedule(services, by, found.schedule).model_dump(),
         firings=list(found.firings),

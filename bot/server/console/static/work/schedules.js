@@ -65,7 +65,7 @@ class Schedules extends ListPage {
     const columns = [
       { head: t("plan.what"), cell: (one) => html`<span class="two-lines" title=${title(one)}>${title(one)}</span>` },
       { head: t("turn.state"), cell: state, place: "at-end fit" },
-      { head: t("plan.when"), cell: (one) => one.when },
+      { head: t("plan.when"), cell: (one) => html`${one.when} <small class="quiet">${one.zone}</small>` },
       { head: t("turn.chat"), cell: (one) => cut(one.place), place: "name" },
       { head: t("plan.nextRun"), cell: (one) => (one.next_at && one.state === "active" ? time(one.next_at) : ""), place: "fit" },
       { head: "", cell: (one) => html`<button class="button ghost icon tiny" aria-label=${t("plan.editOf", { name: title(one) })} title=${t("app.edit")} @click=${() => this.edit(one.id)}>${icon("pencil")}</button>`, place: "at-end" },

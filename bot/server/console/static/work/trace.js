@@ -97,7 +97,7 @@ export function waterfall(trace, known = "", now = Date.now() / 1000) {
   const marks = times(size);
   const distance = marks.length > 1 ? (marks[1] / size) * 100 : 100;
   return html`<div class="trace" role="group" aria-label=${t("turn.trace")} .style=${`--distance:${distance}%`}>
-      <div class="trace-head" aria-hidden="true"><span></span><span class="trace-times">${marks.map((at) => html`<span .style=${`--from:${(at / size) * 100}%`}>${at ? duration(at) : "0"}</span>`)}</span></div>
+      <div class="trace-head" aria-hidden="true"><span></span><span class="trace-times">${marks.filter((at) => at / size < 0.93).map((at) => html`<span .style=${`--from:${(at / size) * 100}%`}>${at ? duration(at) : "0"}</span>`)}</span></div>
       ${repeat(ordered(trace.spans), ([span]) => span.id, (entry) => row(entry, { begin: trace.begin, end, size, shown: known }, main))}
     </div>
     ${trace.truncated ? html`<p class="hint">${t("trace.truncated")}</p>` : nothing}`;
