@@ -109,7 +109,7 @@ def test_the_command_prints_steps_and_a_document_that_can_be_pasted(
 ) -> None:
     manifest_command("slack", texts_for("en"))
     printed = capsys.readouterr().out
-    assert printed.startswith("Slack\n\n1. Open this link, select the workspace")
+    assert printed.startswith("Slack\n\n1. Open Slack with the form filled in, select the workspace")
     assert printed.count(creation_link()) == 1
     pasted = yaml.safe_load(printed[printed.index("_metadata:") :])
     assert pasted == app_manifest() == yaml.safe_load(document())

@@ -209,7 +209,7 @@ class TestPurpose:
         title, purpose, block = self.asked("bash", command="rm -r a", description="Tidy up").split("\n\n")
         assert title == "🔐 **Approval needed:** `bash`"
         assert purpose == "What I want to do, in my own words: `Tidy up`"
-        assert block == "```\ncommand: rm -r a\n```", "nothing is shown twice"
+        assert block == "```\nrm -r a\n```", "nothing is shown twice"
 
     def test_what_its_line_does_not_show_stays_among_the_arguments(self) -> None:
         for description in ("Tidy\nup", "y" * (MAX_LINE + 1), "x\u202ey"):
