@@ -124,6 +124,11 @@ def open_source(
     if version in ("", newest):
         yield engine if version else None
         return
+    if int(version) > int(newest):
+        raise CopyRefused(
+            f"a newer version of Roebot changed the source (version {version} of the tables; this one has "
+            f"{newest}); copy it with that version"
+        )
     if isinstance(place, str):
         raise CopyRefused(
             f"the source has version {version} of the tables, this program has {newest}; "
@@ -289,6 +294,20 @@ def find_missing_copy(connection: Connection, part: str, table: str, file: Path 
         f"{file.name} in the data directory has {table}, but the database of database.url has none. Copy "
         f"them with `{MIGRATE[part]} --to postgres`, or move {file.name} away to start empty"
     )
+
+
+def drop_copy(place: str, file: Path, part: str, tables: Sequence[str]) -> None:
+    """Drop tables that were copied from a PostgreSQL database to a SQLite file, so that they can be copied
+    back later. Raises CopyRefused if the file isn't their complete copy.
+    """
+    with open_copy_engine(file).connect() as copy, open_copy_engine(place).begin() as connection:
+        found = _read_copy(copy, part)
+        if found is None or found.origin != describe_url(place) or not found.finished_at:
+            raise CopyRefused(f"copy the data with `{MIGRATE[part]} --to sqlite` first")
+        for table in tables:
+            connection.execute(text(f"DROP TABLE IF EXISTS {table}"))
+        if inspect(connection).has_table(_copies.name):
+            connection.execute(_copies.delete().where(_copies.c.part == part))
 
 
 def _has_rows(file: Path, table: str) -> bool:

@@ -52,13 +52,6 @@ class Locale(StrEnum):
     ZH = "zh"
 
 
-class DatabaseKind(StrEnum):
-    """Databases that data can be copied to."""
-
-    POSTGRES = "postgres"
-    SQLITE = "sqlite"
-
-
 class TokenScope(StrEnum):
     """Scopes of API tokens."""
 
@@ -67,7 +60,9 @@ class TokenScope(StrEnum):
     ADMIN = "admin"
 
 
-Target = Annotated[DatabaseKind, typer.Option("--to", help="Database to copy to.")]
+Target = Annotated[
+    str, typer.Option("--to", help="`postgres`, `sqlite`, or the schema of an earlier version of Roebot.")
+]
 Language = Annotated[
     Locale | None, typer.Option(help="Language of the prompts (default: the language of the terminal).")
 ]
@@ -252,10 +247,13 @@ def migrate(to: Target, home: Home = None, file: File = None) -> None:
 
     The service must not be running. The target must be empty. If the command is interrupted, run it again:
     it continues. The source stays unchanged.
+
+    If `--to` is a schema, such as 0030, return the bot's tables to it instead: drop what later versions
+    added.
     """
     from bot.cli.migrate import migrate_command
 
-    raise SystemExit(migrate_command(home, file, to.value))
+    raise SystemExit(migrate_command(home, file, to))
 
 
 @app.command()
@@ -339,7 +337,7 @@ def agent_migrate(to: Target, home: Home = None, file: File = None) -> None:
     """
     from bot.cli.migrate import agent_migrate_command
 
-    raise SystemExit(agent_migrate_command(home, file, to.value))
+    raise SystemExit(agent_migrate_command(home, file, to))
 
 
 @agent.command("acp")

@@ -1,4 +1,6 @@
-"""`roebot migrate` and `roebot agent migrate`: copy the data between SQLite and PostgreSQL."""
+"""`roebot migrate` and `roebot agent migrate`: copy the data between SQLite and PostgreSQL, or return to the
+schema of an earlier version.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,27 @@ from bot.app.home import lock_home, prepare_home
 from bot.app.service import describe_place
 from bot.cli.common import home_folder, run_loop
 from bot.clock import SystemClock
-from bot.errors import StartError
+from bot.errors import StartError, StoreError
 from bot.store import open_database
 from bot.store.leases import ServiceLease
 from bot.store.schema import leases, metadata
-from bot.store.schema_version import HEAD, current
+from bot.store.schema_version import HEAD, current, return_to
 from bot.store.schema_version import migrate as create_schema
 
+DATABASES = ("postgres", "sqlite")
 NOTHING_TO_COPY = 3
 """Exit code of the agent's process if its data is not there, or was copied before."""
 
 
 def migrate_command(home: Path | None, file: Path | None, to: str) -> int:
-    """Copy the bot's and the agent's data, and return the exit code. Raises ConfigErrors and StartError."""
+    """Copy the bot's and the agent's data to a database, or return to a schema. Return the exit code.
+
+    Raises ConfigErrors and StartError.
+    """
     folder = home_folder(home)
     url = read_database_url(file, os.environ, Path.cwd(), folder)
+    if to not in DATABASES:
+        return _return_to_schema(folder, url, to)
     if url is None:
         raise StartError("set database.url in the configuration file to a PostgreSQL database first")
     prepare_home(folder)
@@ -69,7 +77,7 @@ def migrate_command(home: Path | None, file: Path | None, to: str) -> int:
 
 
 def agent_migrate_command(home: Path | None, file: Path | None, to: str) -> int:
-    """Copy the agent's data, and return the exit code. Raises StartError."""
+    """Do the same for the agent's data, and return the exit code. Raises StartError."""
     folder = home_folder(home)
     prepare_home(folder)
     with lock_home(folder):
@@ -77,6 +85,21 @@ def agent_migrate_command(home: Path | None, file: Path | None, to: str) -> int:
     if code == NOTHING_TO_COPY:
         raise StartError("there was nothing to copy")
     return code
+
+
+def _return_to_schema(home: Path, url: str | None, schema: str) -> int:
+    file = home / "bot.db"
+    if url is None and not file.exists():
+        raise StartError(f"{file} does not exist")
+    prepare_home(home)
+    with lock_home(home):
+        try:
+            with open_copy_engine(url or file).begin() as connection:
+                dropped = return_to(connection, schema)
+        except (StoreError, SQLAlchemyError) as error:
+            raise StartError(f"nothing was changed: {getattr(error, 'orig', None) or error}") from error
+    _tell(f"bot: the tables have schema {schema}; dropped: {', '.join(dropped) or 'nothing'}")
+    return 0
 
 
 def migrate_store(

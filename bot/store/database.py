@@ -50,6 +50,9 @@ SCHEMA_LOCK = 5_207_744_902
 """Key of the advisory lock under which one process at a time changes the schema; any number will do."""
 LOCK_SCHEMA = sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)")
 POOL_SECONDS = 30.0
+LOCK_NOT_AVAILABLE = "55P03"
+MIGRATION_TRIES, MIGRATION_PAUSE = 30, 0.5
+"""Attempts to change the schema, and the seconds between them, in which other work continues."""
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 """Runs the current task's transactions before others that are waiting: accepting messages and control turns
 must not wait for ordinary work.
@@ -205,8 +208,15 @@ class PostgresDatabase:
                 connection.exec_driver_sql(END_IF_IDLE)
 
     async def open(self) -> None:
-        """Upgrade the schema. Raises HomeUnusable."""
+        """Upgrade the schema, as soon as no transaction holds its tables. Raises HomeUnusable."""
         try:
+            for _ in range(MIGRATION_TRIES - 1):
+                try:
+                    return await self.schema(migrate)
+                except DBAPIError as error:
+                    if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+                        raise
+                await asyncio.sleep(MIGRATION_PAUSE)
             await self.schema(migrate)
         except (DatabaseError, StoreError) as error:
             await self.close()

@@ -15,6 +15,7 @@ from bot.clock import Clock
 from bot.errors import StartError, StoreUnavailable
 from bot.store.connection import Connection, sql
 from bot.store.database import Database
+from bot.store.schema_version import HEAD
 
 log = structlog.get_logger(__name__)
 
@@ -24,9 +25,10 @@ EXPIRES_AFTER = 30.0
 LOOK_EVERY = 1.0
 READ_TIME = sql("SELECT CURRENT_TIMESTAMP")
 CLAIM = sql(
-    """INSERT INTO leases (name, holder, place, renewed_at) VALUES ('service', :holder, :place, :now)
+    f"""INSERT INTO leases (name, holder, place, about, renewed_at)
+    VALUES ('service', :holder, :place, '{HEAD}', :now)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, place = excluded.place,
-    renewed_at = excluded.renewed_at
+    about = excluded.about, renewed_at = excluded.renewed_at
     WHERE leases.place = excluded.place OR leases.renewed_at <= :expired RETURNING holder"""
 )
 RENEW = sql(

@@ -17,6 +17,7 @@ import structlog
 from agent.shared.metrics import count_refused_write
 from bot.errors import OwnershipLost
 from bot.store.connection import Connection, sql
+from bot.store.schema_version import HEAD
 
 log = structlog.get_logger(__name__)
 
@@ -24,14 +25,15 @@ EXPIRES_AFTER = 3.5
 """Seconds without a renewal after which others may take over what a replica owns."""
 NOW = "extract(epoch FROM clock_timestamp())"
 REPLICA = "replica "
-"""Prefix of the names of replicas in the table of leases."""
+"""Prefix of the names of replicas in the table of leases; their `about` is the revision of their schema."""
 _LIVE = f"""SELECT r.holder FROM leases r WHERE r.name LIKE '{REPLICA}%'
     AND r.renewed_at > {NOW} - {EXPIRES_AFTER}"""
 READ_TIME = sql(f"SELECT {NOW}")
 RENEW = sql(
-    f"""INSERT INTO leases (name, holder, place, renewed_at) VALUES (:name, :holder, :place, {NOW})
+    f"""INSERT INTO leases (name, holder, place, about, renewed_at)
+    VALUES (:name, :holder, :place, '{HEAD}', {NOW})
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, place = excluded.place,
-    renewed_at = excluded.renewed_at"""
+    about = excluded.about, renewed_at = excluded.renewed_at"""
 )
 # Delete what an earlier process of this replica owned.
 FORGET = sql(

@@ -24,12 +24,13 @@ from agent.config.errors import ConfigErrors
 from agent.core.paths import make_private_folder
 from agent.errors import AgentError
 from agent.runtime.migration.checkpoints import CheckpointCopy, OpaqueSerializer, StoredRows
-from agent.runtime.migration.tables import TABLES
+from agent.runtime.migration.tables import POSTGRES_TABLES, TABLES
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store.engines import HomeLock, make_engine, opening
 from agent.runtime.store.leases import EXPIRES_AFTER, find_live_process
-from agent.runtime.store.schema import MIGRATIONS, processes, read_version
+from agent.runtime.store.schema import processes
+from agent.runtime.store.schema_version import FIRST_ON_POSTGRES, NEWEST, read_version, return_to
 from agent.runtime.stores import open_items, open_saver
 from agent.shared.install_hints import install_command, own_extra
 from agent.shared.table_copy import (
@@ -39,12 +40,14 @@ from agent.shared.table_copy import (
     CopyStep,
     TableCopy,
     describe_url,
+    drop_copy,
     ignore_step,
     open_copy_engine,
     open_source,
 )
 
 PREFIX = "roebot agent migrate: "
+DATABASES = ("postgres", "sqlite")
 NOTHING_TO_COPY = 3
 """Exit code if the source has no data, or was copied before."""
 Tell = Callable[[str], None]
@@ -53,7 +56,7 @@ Tell = Callable[[str], None]
 def main(arguments: Sequence[str]) -> int:
     """Parse the command line, copy, and return the exit code. A failure prints one line to stderr."""
     parser = argparse.ArgumentParser(prog="python -m agent.runtime.migration")
-    parser.add_argument("--to", choices=("postgres", "sqlite"), required=True)
+    parser.add_argument("--to", required=True)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--config", type=Path)
     given = parser.parse_args(arguments)
@@ -67,17 +70,25 @@ def main(arguments: Sequence[str]) -> int:
 
 def _migrate_configured(home: Path, config: Path | None, to: str) -> int:
     url = read_database_url(config, os.environ, Path.cwd(), home)
-    if url is None:
+    failures: list[Any] = [OSError, SQLAlchemyError, sqlite3.Error]
+    if to in DATABASES and url is None:
         raise CopyRefused("set database.url in the configuration file to a PostgreSQL database first")
+    if url is not None:
+        try:
+            failures.append(import_module("psycopg").Error)
+        except ImportError as error:
+            command = install_command(own_extra("postgres"))
+            raise CopyRefused(f"PostgreSQL needs the package psycopg; install it: {command}") from error
     try:
-        driver: Any = import_module("psycopg")
-    except ImportError as error:
-        command = install_command(own_extra("postgres"))
-        raise CopyRefused(f"PostgreSQL needs the package psycopg; install it: {command}") from error
-    try:
-        return migrate(home, url, to, lambda line: print(f"· {line}", flush=True))  # noqa: T201
-    except (OSError, SQLAlchemyError, sqlite3.Error, driver.Error) as error:
+        if to in DATABASES:
+            return migrate(home, url or "", to, _tell)
+        return return_to_schema(home, url, int(to) if to.isdecimal() else 0, _tell)
+    except tuple(failures) as error:
         raise CopyRefused(str(getattr(error, "orig", None) or error)) from error
+
+
+def _tell(line: str) -> None:
+    print(f"· {line}", flush=True)  # noqa: T201
 
 
 def migrate(
@@ -91,7 +102,7 @@ def migrate(
     file = settings.database
     make_private_folder(home)
     source, target = (file, url) if to == "postgres" else (url, file)
-    with _lock_file(file), open_source(source, _read_version, str(len(MIGRATIONS)), _create_tables) as engine:
+    with _lock_file(file), open_source(source, _read_version, str(NEWEST), _create_tables) as engine:
         if engine is None:
             tell("agent: nothing to copy, because no agent runtime has used the source")
             return NOTHING_TO_COPY
@@ -115,6 +126,27 @@ def migrate(
         prepare = open_items(target)
         work = _copy(copy, state, old, new, prepare, partial(_create_tables, target), tell, reach)
         return asyncio.run(work)
+
+
+def return_to_schema(home: Path, url: str | None, version: int, tell: Tell) -> int:
+    """Return the tables to an earlier version. Raises CopyRefused and HomeInUse.
+
+    Programs before FIRST_ON_POSTGRES have their data in the SQLite file, whatever `url` says. The file must
+    then be a copy of the PostgreSQL database, whose tables are dropped.
+    """
+    file = RuntimeSettings(home).database
+    place = url if url and version >= FIRST_ON_POSTGRES else file
+    if place == file and not file.exists():
+        raise CopyRefused(f"{file} does not exist")
+    with _lock_file(file):
+        if url:
+            _require_unused(url)
+        if url and place == file:
+            drop_copy(url, file, "agent", POSTGRES_TABLES)
+        with opening(make_engine(place)), open_copy_engine(place).begin() as connection:
+            dropped = return_to(connection, version)
+    tell(f"agent: the tables have version {version}; dropped: {', '.join(dropped) or 'nothing'}")
+    return 0
 
 
 async def _copy(

@@ -64,3 +64,6 @@ def _as_stored(table: Table) -> Table:
 OWN = (probes, processes)
 """Tables that concern one database."""
 TABLES = (*(_as_stored(table) for table in metadata.sorted_tables if table not in OWN), items)
+_SAVER = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
+POSTGRES_TABLES = (*metadata.tables, "agent_version", items.name, "store_migrations", *_SAVER)
+"""Names of all tables of the runtime on PostgreSQL."""

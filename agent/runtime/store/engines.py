@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from agent.errors import HomeInUse
 from agent.runtime.access import allows_json
-from agent.runtime.store.schema import migrate
+from agent.runtime.store.schema_version import migrate
 from agent.runtime.store.statements import driver_connection
 from agent.shared.postgres_url import END_IF_IDLE, connect_arguments, sqlalchemy_url
 

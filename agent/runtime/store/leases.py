@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from agent.errors import AgentError
 from agent.runtime.domain import Run
+from agent.runtime.store.schema_version import NEWEST
 from agent.runtime.store.statements import execute_sql, is_sqlite
 from agent.shared.metrics import count_refused_write
 
@@ -31,8 +32,8 @@ TAKEOVER_LOCK: Final = 5_207_744_902
 """Key of the advisory lock under which one process at a time takes runs over, and so whole threads."""
 _NOW = "extract(epoch FROM clock_timestamp())"
 _RENEW: Final = (
-    f"INSERT INTO agent_processes (owner, until) VALUES (?, {_NOW} + ?) "  # noqa: S608 - a constant
-    "ON CONFLICT (owner) DO UPDATE SET until = excluded.until"
+    f"INSERT INTO agent_processes (owner, until, version) VALUES (?, {_NOW} + ?, {NEWEST}) "  # noqa: S608
+    "ON CONFLICT (owner) DO UPDATE SET until = excluded.until, version = excluded.version"
 )
 _RELEASE: Final = "DELETE FROM agent_processes WHERE owner = ?"
 _UNFINISHED = "status IN ('pending', 'running')"

@@ -1,4 +1,4 @@
-"""Tables of the runtime and their migrations."""
+"""Tables of the runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Dialect,
     Float,
     Index,
@@ -18,17 +17,10 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    func,
-    insert,
-    inspect,
-    select,
-    true,
 )
 from sqlalchemy.types import TypeDecorator
 
-from agent.errors import HomeInUse
 from agent.runtime.encode import dumps, loads
-from agent.runtime.store.statements import insert_into, is_sqlite
 
 
 class JsonText(TypeDecorator[Any]):
@@ -176,8 +168,11 @@ processes = Table(
     metadata,
     Column("owner", Text, primary_key=True),
     Column("until", Float, nullable=False),
+    Column("version", Integer, nullable=False, server_default="0"),
 )
-"""Processes that execute runs on PostgreSQL, and when their leases expire, by the database's clock."""
+"""Processes that execute runs on PostgreSQL, when their leases expire, by the database's clock, and the
+version of the tables that their program has.
+"""
 
 probes = Table(
     "probes",
@@ -186,78 +181,3 @@ probes = Table(
     Column("value", Float, nullable=False),
 )
 """One row, written and read by health checks."""
-
-
-def _create_tables(connection: Connection) -> None:
-    metadata.create_all(connection)
-
-
-def _add_probes(connection: Connection) -> None:
-    probes.create(connection, checkfirst=True)
-
-
-def _add_assistant_versions(connection: Connection) -> None:
-    assistant_versions.create(connection, checkfirst=True)
-    names = [column.name for column in assistant_versions.columns]
-    # SQLite takes "ON CONFLICT" after a select without a condition for a part of a join.
-    known = select(*[assistants.c[name] for name in names]).where(true())
-    rows = insert_into(connection, assistant_versions).from_select(names, known)
-    connection.execute(rows.on_conflict_do_nothing())
-
-
-def _add_schedules(connection: Connection) -> None:
-    for table in (thread_expiries, crons):
-        table.create(connection, checkfirst=True)
-
-
-def _add_webhooks(connection: Connection) -> None:
-    webhook_deliveries.create(connection, checkfirst=True)
-
-
-def _add_leases(connection: Connection) -> None:
-    processes.create(connection, checkfirst=True)
-    known = {column["name"] for column in inspect(connection).get_columns("runs")}
-    for column in ("owner TEXT", "fence INTEGER NOT NULL DEFAULT 0", "stop VARCHAR(9)"):
-        if column.partition(" ")[0] not in known:
-            connection.exec_driver_sql(f"ALTER TABLE runs ADD COLUMN {column}")
-
-
-_version = Table("agent_version", MetaData(), Column("version", Integer, primary_key=True))
-"""On PostgreSQL, the versions to which the tables were migrated; SQLite has a number for it in its file."""
-MIGRATIONS = (
-    _create_tables,
-    _add_probes,
-    _add_assistant_versions,
-    _add_schedules,
-    _add_webhooks,
-    _add_leases,
-)
-"""Step n migrates version n to n + 1. Append new steps; never change existing ones."""
-
-
-def migrate(connection: Connection) -> None:
-    """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
-    version = read_version(connection)
-    if version > len(MIGRATIONS):
-        raise HomeInUse(
-            f"the agent's database has version {version}; this program supports up to {len(MIGRATIONS)}"
-        )
-    for number in range(version, len(MIGRATIONS)):
-        MIGRATIONS[number](connection)
-    if version < len(MIGRATIONS):
-        _write_version(connection, len(MIGRATIONS))
-
-
-def read_version(connection: Connection) -> int:
-    """Return the version to which the tables were migrated, 0 if there are none."""
-    if is_sqlite(connection):
-        return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-    _version.create(connection, checkfirst=True)
-    return int(connection.execute(select(func.coalesce(func.max(_version.c.version), 0))).scalar_one())
-
-
-def _write_version(connection: Connection, version: int) -> None:
-    if is_sqlite(connection):
-        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
-    else:
-        connection.execute(insert(_version).values(version=version))

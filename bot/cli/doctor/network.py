@@ -27,7 +27,7 @@ from bot.cli.doctor import Finding
 from bot.config import AccountConfig, Config
 from bot.domain import LOCAL_PLATFORMS
 from bot.errors import RoebotError
-from bot.store.schema_version import HEAD, REVISIONS, current
+from bot.store.schema_version import HEAD, current, is_too_new
 
 ASK_SECONDS = 5.0
 CONNECT_SECONDS = 5
@@ -145,6 +145,7 @@ def check_database(url: str, home: Path) -> Finding:
     try:
         with open_engine(url, home).connect() as connection:
             found = current(connection)
+            is_refused = is_too_new(connection, found)
     except ModuleNotFoundError as error:
         command = install_command(own_extra("postgres"))
         return Finding(False, f"{place} needs the package {error.name}; install it: {command}")
@@ -158,13 +159,13 @@ def check_database(url: str, home: Path) -> Finding:
         return Finding(
             False, f"{place} cannot be read: {why}; check that it is running and that database.url is correct"
         )
-    if found and found not in REVISIONS:
+    if is_refused:
         return Finding(
             False,
             f"{place} was created by a newer version of Roebot (schema {found}; this one supports {HEAD}); "
             "install that version, or restore an older backup",
         )
-    behind = f"; the next start upgrades it from schema {found} to {HEAD}" if found not in {"", HEAD} else ""
+    behind = f"; the next start upgrades it from schema {found} to {HEAD}" if "" < found < HEAD else ""
     return Finding(True, f"{place} can be read{behind}")
 
 

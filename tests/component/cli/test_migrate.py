@@ -23,9 +23,10 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.shared.table_copy import CopyRefused, CopyStep, open_copy_engine
 from bot.app.home import lock_home, prepare_home
 from bot.cli.migrate import migrate_store
-from bot.errors import StartError, StoreError
+from bot.errors import StartError
 from bot.store import leases as lease_module
 from bot.store.schema import leases, metadata
+from bot.store.schema_version import return_to
 from tests.harness.postgres import pgbouncer
 from tests.harness.store_templates import copy_store, create_schema, feature_tables
 
@@ -124,13 +125,8 @@ def test_an_older_source_is_upgraded_in_a_copy(tmp_path: Path, postgres_url: str
     home = tmp_path / "home"
     _fill(home)
     rows = _read_rows(home)
-    with closing(sqlite3.connect(home / "bot.db")) as connection:
-        connection.execute("DROP INDEX turns_failed")
-        connection.execute("DROP TABLE api_tokens")
-        for column in ("fence", "about"):
-            connection.execute(f"ALTER TABLE leases DROP COLUMN {column}")
-        connection.execute("UPDATE alembic_version SET version_num = '0034'")
-        connection.commit()
+    with open_copy_engine(home / "bot.db").begin() as connection:
+        return_to(connection, "0034")
     assert migrate_store(home, postgres_url, "postgres", _silent)
     with closing(sqlite3.connect(home / "bot.db")) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0034",)
@@ -146,7 +142,7 @@ def test_a_newer_source_and_an_older_postgres_are_refused(tmp_path: Path, postgr
     with closing(sqlite3.connect(home / "bot.db")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
-    with pytest.raises(StoreError, match="newer version"):
+    with pytest.raises(CopyRefused, match="newer version"):
         migrate_store(home, postgres_url, "postgres", _silent)
     create_schema(postgres_url)
     with psycopg.connect(postgres_url) as connection:

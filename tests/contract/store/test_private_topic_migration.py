@@ -25,6 +25,7 @@ ADDED_SINCE = (
     "ALTER TABLE conversations DROP COLUMN quoted_people",
     *(f"ALTER TABLE {table} DROP COLUMN private_topic" for table in ("turns", "record")),
     *(f"ALTER TABLE {table} DROP COLUMN mentions" for table in ("inbound", "record")),
+    f"ALTER TABLE {VERSION_TABLE} DROP COLUMN oldest",
 )
 """Statements that remove what this migration and the ones behind it add."""
 PLATFORMS = {1: "discord", 2: "slack"}
