@@ -124,15 +124,11 @@ def open_source(
     if version in ("", newest):
         yield engine if version else None
         return
-    if int(version) > int(newest):
+    is_newer = int(version) > int(newest)
+    if isinstance(place, str) or is_newer:
+        remedy = "copy it with that newer version" if is_newer else "start this version of the service once"
         raise CopyRefused(
-            f"a newer version of Roebot changed the source (version {version} of the tables; this one has "
-            f"{newest}); copy it with that version"
-        )
-    if isinstance(place, str):
-        raise CopyRefused(
-            f"the source has version {version} of the tables, this program has {newest}; "
-            "start this version of the service once"
+            f"the source has version {version} of the tables, this program has {newest}; {remedy}"
         )
     copy = place.with_name(f"{place.name}.tmp")
     try:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from platform import node
 
@@ -36,6 +37,7 @@ from bot.cli.common import home_folder, run_loop
 from bot.clock import SystemClock
 from bot.errors import StartError, StoreError
 from bot.store import open_database
+from bot.store.database import PostgresDatabase, SqliteDatabase
 from bot.store.leases import ServiceLease
 from bot.store.schema import leases, metadata
 from bot.store.schema_version import HEAD, current, return_to
@@ -93,9 +95,9 @@ def _return_to_schema(home: Path, url: str | None, schema: str) -> int:
         raise StartError(f"{file} does not exist")
     prepare_home(home)
     with lock_home(home):
+        database = PostgresDatabase(url) if url else SqliteDatabase(file)
         try:
-            with open_copy_engine(url or file).begin() as connection:
-                dropped = return_to(connection, schema)
+            dropped = run_loop(database.schema(partial(return_to, revision=schema)))
         except (StoreError, SQLAlchemyError) as error:
             raise StartError(f"nothing was changed: {getattr(error, 'orig', None) or error}") from error
     _tell(f"bot: the tables have schema {schema}; dropped: {', '.join(dropped) or 'nothing'}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, create_engine, inspect, text
+from sqlalchemy.pool import NullPool
 
 from bot.errors import StoreError
 from bot.store.schema import metadata
@@ -148,7 +149,7 @@ def return_to(connection: Connection, revision: str) -> list[str]:
 def _read_schema(revision: str) -> MetaData:
     """Return the tables of a revision, as its migrations create them."""
     found = MetaData()
-    with create_engine("sqlite://").begin() as memory:
+    with create_engine("sqlite://", poolclass=NullPool).begin() as memory:
         upgrade(memory, revision)
         found.reflect(memory)
     return found

@@ -285,7 +285,7 @@ async def test_a_source_that_is_used_or_of_a_newer_version_is_refused(
             await _migrate(home, runtime_postgres, "postgres")
     with closing(sqlite3.connect(home / "agent.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(CopyRefused, match=r"newer version of Roebot .*version 99"):
+    with pytest.raises(CopyRefused, match=r"version 99 of the tables.* newer version"):
         await _migrate(home, runtime_postgres, "postgres")
 
 

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,7 @@ from platform import node
 from typing import Any
 
 from sqlalchemy import Connection, inspect
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.config.database import read_database_url
 from agent.config.errors import ConfigErrors
@@ -27,10 +27,11 @@ from agent.runtime.migration.checkpoints import CheckpointCopy, OpaqueSerializer
 from agent.runtime.migration.tables import POSTGRES_TABLES, TABLES
 from agent.runtime.run_saver import RunSaver
 from agent.runtime.settings import RuntimeSettings
-from agent.runtime.store.engines import HomeLock, make_engine, opening
+from agent.runtime.store.engines import HomeLock, make_engine, open_transaction, opening
 from agent.runtime.store.leases import EXPIRES_AFTER, find_live_process
 from agent.runtime.store.schema import processes
 from agent.runtime.store.schema_version import FIRST_ON_POSTGRES, NEWEST, read_version, return_to
+from agent.runtime.store.statements import driver_connection
 from agent.runtime.stores import open_items, open_saver
 from agent.shared.install_hints import install_command, own_extra
 from agent.shared.table_copy import (
@@ -62,33 +63,31 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     os.umask(0o077)
     try:
-        return _migrate_configured(given.home, given.config, given.to)
-    except (AgentError, ConfigErrors, CopyRefused) as error:
+        url = read_database_url(given.config, os.environ, Path.cwd(), given.home)
+        if given.to not in DATABASES:
+            return return_to_version(given.home, url, int(given.to) if given.to.isdecimal() else 0, _tell)
+        return _migrate_configured(given.home, url, given.to)
+    except (AgentError, ConfigErrors, CopyRefused, DBAPIError) as error:
         print(f"{PREFIX}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201
         return 1
 
 
-def _migrate_configured(home: Path, config: Path | None, to: str) -> int:
-    url = read_database_url(config, os.environ, Path.cwd(), home)
-    failures: list[Any] = [OSError, SQLAlchemyError, sqlite3.Error]
-    if to in DATABASES and url is None:
-        raise CopyRefused("set database.url in the configuration file to a PostgreSQL database first")
-    if url is not None:
-        try:
-            failures.append(import_module("psycopg").Error)
-        except ImportError as error:
-            command = install_command(own_extra("postgres"))
-            raise CopyRefused(f"PostgreSQL needs the package psycopg; install it: {command}") from error
-    try:
-        if to in DATABASES:
-            return migrate(home, url or "", to, _tell)
-        return return_to_schema(home, url, int(to) if to.isdecimal() else 0, _tell)
-    except tuple(failures) as error:
-        raise CopyRefused(str(getattr(error, "orig", None) or error)) from error
-
-
 def _tell(line: str) -> None:
     print(f"· {line}", flush=True)  # noqa: T201
+
+
+def _migrate_configured(home: Path, url: str | None, to: str) -> int:
+    if url is None:
+        raise CopyRefused("set database.url in the configuration file to a PostgreSQL database first")
+    try:
+        driver: Any = import_module("psycopg")
+    except ImportError as error:
+        command = install_command(own_extra("postgres"))
+        raise CopyRefused(f"PostgreSQL needs the package psycopg; install it: {command}") from error
+    try:
+        return migrate(home, url, to, _tell)
+    except (OSError, SQLAlchemyError, sqlite3.Error, driver.Error) as error:
+        raise CopyRefused(str(getattr(error, "orig", None) or error)) from error
 
 
 def migrate(
@@ -128,7 +127,7 @@ def migrate(
         return asyncio.run(work)
 
 
-def return_to_schema(home: Path, url: str | None, version: int, tell: Tell) -> int:
+def return_to_version(home: Path, url: str | None, version: int, tell: Tell) -> int:
     """Return the tables to an earlier version. Raises CopyRefused and HomeInUse.
 
     Programs before FIRST_ON_POSTGRES have their data in the SQLite file, whatever `url` says. The file must
@@ -138,13 +137,14 @@ def return_to_schema(home: Path, url: str | None, version: int, tell: Tell) -> i
     place = url if url and version >= FIRST_ON_POSTGRES else file
     if place == file and not file.exists():
         raise CopyRefused(f"{file} does not exist")
-    with _lock_file(file):
+    engine = make_engine(place)
+    with _lock_file(file), opening(engine), closing(engine.connect()) as connection:
         if url:
             _require_unused(url)
-        if url and place == file:
-            drop_copy(url, file, "agent", POSTGRES_TABLES)
-        with opening(make_engine(place)), open_copy_engine(place).begin() as connection:
+        with open_transaction(driver_connection(connection), engine.begin_write):
             dropped = return_to(connection, version)
+            if url and place == file:
+                drop_copy(url, file, "agent", POSTGRES_TABLES)
     tell(f"agent: the tables have version {version}; dropped: {', '.join(dropped) or 'nothing'}")
     return 0
 

@@ -14,26 +14,16 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, func, inser
 from sqlalchemy.schema import CreateColumn
 
 from agent.errors import HomeInUse
-from agent.runtime.store.schema import (
-    assistant_versions,
-    assistants,
-    crons,
-    events,
-    probes,
-    processes,
-    runs,
-    thread_expiries,
-    threads,
-    webhook_deliveries,
-)
+from agent.runtime.store import schema
+from agent.runtime.store.schema import processes, runs
 from agent.runtime.store.statements import insert_into, is_sqlite
 
 
 def _fill_assistant_versions(connection: Connection) -> None:
-    names = [column.name for column in assistant_versions.columns]
+    names = [column.name for column in schema.assistant_versions.columns]
     # SQLite takes "ON CONFLICT" after a select without a condition for a part of a join.
-    known = select(*[assistants.c[name] for name in names]).where(true())
-    rows = insert_into(connection, assistant_versions).from_select(names, known)
+    known = select(*[schema.assistants.c[name] for name in names]).where(true())
+    rows = insert_into(connection, schema.assistant_versions).from_select(names, known)
     connection.execute(rows.on_conflict_do_nothing())
 
 
@@ -51,11 +41,11 @@ class Migration:
 
 
 MIGRATIONS = (
-    Migration((threads, runs, events, assistants)),
-    Migration((probes,)),
-    Migration((assistant_versions,), _fill_assistant_versions),
-    Migration((thread_expiries, crons)),
-    Migration((webhook_deliveries,)),
+    Migration((schema.threads, runs, schema.events, schema.assistants)),
+    Migration((schema.probes,)),
+    Migration((schema.assistant_versions,), _fill_assistant_versions),
+    Migration((schema.thread_expiries, schema.crons)),
+    Migration((schema.webhook_deliveries,)),
     Migration((processes, runs.c.owner, runs.c.fence, runs.c.stop)),
     Migration((processes.c.version,)),
 )
@@ -88,15 +78,13 @@ def migrate(connection: Connection) -> None:
     version = read_version(connection)
     if version > NEWEST:
         _check_newer(connection, version)
-    if version >= NEWEST:
-        return
     for step in MIGRATIONS[version:]:
         for added in step.adds:
             _add(connection, added)
         if step.run is not None:
             step.run(connection)
-    _write_version(connection, NEWEST)
-    if not is_sqlite(connection):
+    if version < NEWEST:
+        _write_version(connection, NEWEST)
         _check_running(connection)
 
 
@@ -133,9 +121,8 @@ def return_to(connection: Connection, version: int) -> list[str]:
 
 
 def _check_newer(connection: Connection, version: int) -> None:
-    oldest = select(_versions.c.oldest).where(_versions.c.version == version)
-    is_recorded = inspect(connection).has_table(_versions.name)
-    if not is_recorded or not NEWEST >= connection.execute(oldest).scalar_one() > 0:
+    oldest = connection.execute(select(_versions.c.oldest).where(_versions.c.version == version)).scalar()
+    if not oldest or oldest > NEWEST:
         raise HomeInUse(
             f"a newer version of Roebot changed the agent's database (version {version}), and this one, "
             f"which supports up to {NEWEST}, can't use it any longer. Install the newer version"
@@ -143,6 +130,8 @@ def _check_newer(connection: Connection, version: int) -> None:
 
 
 def _check_running(connection: Connection) -> None:
+    if is_sqlite(connection):  # the lock of the file allows no other process
+        return
     older = connection.execute(_OLDER_PROCESS, {"oldest": OLDEST}).scalar_one_or_none()
     if older is not None:
         raise HomeInUse(
