@@ -25,7 +25,7 @@ from tests.harness.wires import WIRES
 from tests.kill_matrix import database
 from tests.replicas.asking import Asker, all_answered, keep_asking
 from tests.replicas.crowd import Crowd, configuration
-from tests.replicas.versions import NEXT, Version, committed_version, newer_version
+from tests.replicas.versions import NEXT, Version, committed_version, copied_version, newer_version
 
 NAMES = ("a", "b", "c")
 PEOPLE = 2
@@ -135,7 +135,7 @@ async def replace_replicas(crowd: Crowd, versions: Sequence[Version]) -> None:
 
 async def run_neighbours(folder: Path, url: str) -> bool:
     """Replace replicas and return whether nobody noticed."""
-    old, new = Version("old"), newer_version(folder / "newer")
+    old, new = copied_version(folder / "old"), newer_version(folder / "new")
 
     async def begin(crowd: Crowd) -> None:
         for name in NAMES:

@@ -46,8 +46,8 @@ _UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
 """What PostgreSQL and the pool of connections to it raise."""
 _POSTGRES_UNAVAILABLE = ("08", "25006", "25P03", "53", "57P", "58")
 """SQLSTATEs of PostgreSQL and pgbouncer for a lost connection, a read-only or full server, and a shutdown."""
-SCHEMA_LOCK = 5_207_744_902
-"""Key of the advisory lock under which one process at a time changes the schema; any number will do."""
+SCHEMA_LOCK = 5_207_744_903
+"""Key of the advisory lock under which one process at a time changes the schema. The agent uses others."""
 LOCK_SCHEMA = sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)")
 POOL_SECONDS = 30.0
 LOCK_NOT_AVAILABLE = "55P03"

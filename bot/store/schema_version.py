@@ -23,8 +23,6 @@ RETURNS_TO = "0030"
 UNRECORDED = "0037"
 """Last revision whose schema does not record the oldest code, and whose code does not record its own."""
 VERSION_TABLE = "alembic_version"
-LOCK = 5_207_744_903
-"""Key of the advisory lock under which one process at a time changes the schema; any number will do."""
 LOCK_WAIT = "500ms"
 """Longest wait for a table, because other work queues behind a change that waits."""
 _versions = Table(
@@ -65,10 +63,6 @@ def migrate(connection: Connection) -> None:
     afterwards.
     """
     found = current(connection)
-    if found < HEAD and connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
-        found = current(connection)
     if is_too_new(connection, found):
         raise StoreError(
             f"a newer version of Roebot changed the tables (schema {found}), and this version, which has "
@@ -77,11 +71,13 @@ def migrate(connection: Connection) -> None:
     if not found:
         create(connection)
     elif found < HEAD:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
         upgrade(connection)
-        _check_running(connection)
+        _check_running(connection, OLDEST)
 
 
-def _check_running(connection: Connection, oldest: str = OLDEST) -> None:
+def _check_running(connection: Connection, oldest: str) -> None:
     """Raise StoreError if a service is running whose code is older than a revision."""
     if connection.dialect.name != "postgresql":  # the lock of the data directory allows no other service
         return
@@ -124,7 +120,7 @@ def return_to(connection: Connection, revision: str) -> list[str]:
         )
     if (found := current(connection)) != HEAD:
         raise StoreError(f"the tables have schema {found or 'none'}, not {HEAD} as this version of Roebot")
-    _check_running(connection, oldest="9999")
+    _check_running(connection, "9999")
     old = _read_schema(revision)
     dropped = []
     for table in reversed(metadata.sorted_tables):

@@ -9,8 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.runtime.store.schema_version import NEWEST
-from bot.store.schema_version import HEAD, OLDEST
+from bot.store.schema_version import HEAD
 from tests.harness.service import ServiceProcess
 
 ROOT = Path(__file__).parents[2]
@@ -80,25 +79,24 @@ class Version:
         return found.stdout
 
 
-def newer_version(folder: Path, requires: str | None = None) -> Version:
-    """Write this version with one more migration of each store, and optionally the code that it requires."""
+def copied_version(folder: Path) -> Version:
+    """Copy this version, so that a change of the working directory doesn't reach it."""
     for name in ("bot", "agent"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return Version("old", path=str(folder))
+
+
+def newer_version(folder: Path) -> Version:
+    """Copy this version with one more migration of each store."""
+    copied_version(folder)
     migrations = folder / "bot" / "store" / "migrations" / "versions"
     (migrations / f"{NEXT}_next.py").write_text(MIGRATION)
     _append(folder / "bot" / "store" / "schema.py", BOT_TABLES)
     _append(folder / "agent" / "runtime" / "store" / "schema.py", AGENT_TABLES)
     versions = folder / "bot" / "store" / "schema_version.py"
     _replace(versions, f"range(1, {int(NEXT)})", f"range(1, {int(NEXT) + 1})")
-    step = "Migration((runs.c.next_note,))"
-    if requires is not None:
-        _replace(versions, f'OLDEST = "{OLDEST}"', f'OLDEST = "{requires}"')
-        step = f"Migration((runs.c.next_note,), requires={NEWEST + 1})"
-    _replace(
-        folder / "agent" / "runtime" / "store" / "schema_version.py",
-        ')\n"""Step n migrates',
-        f'    {step},\n)\n"""Step n migrates',
-    )
+    steps = folder / "agent" / "runtime" / "store" / "schema_version.py"
+    _replace(steps, ')\n"""Step n', '    Migration((runs.c.next_note,)),\n)\n"""Step n')
     return Version("new", path=str(folder))
 
 
