@@ -20,6 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
+
 from tests.harness.service import ServiceProcess
 from tests.harness.wires import WIRES
 from tests.kill_matrix import database
@@ -33,6 +35,8 @@ PEOPLE = 2
 SCALE = 0.2
 BETWEEN = 12.0
 """Seconds of load before and after each change."""
+SERVING, STARTING = -10, 5
+"""Priorities of processes: elsewhere, replicas have machines of their own, and a start delays no other."""
 MOST_GAP = 5.0
 """Most seconds in which nobody of a platform gets an answer while replicas are replaced."""
 PATIENCE = 120.0
@@ -110,6 +114,13 @@ async def under_load(
         return report(crowd, askers, until)
 
 
+def set_priority(processes: Sequence[psutil.Process], value: int) -> None:
+    """Set the priority of processes, if this user may."""
+    for process in processes:
+        with suppress(psutil.AccessDenied, psutil.NoSuchProcess):
+            process.nice(value)
+
+
 async def start(crowd: Crowd, version: Version, name: str = "") -> ServiceProcess:
     """Stop a service if it runs, and start it in a version."""
     began = time.monotonic()
@@ -117,7 +128,9 @@ async def start(crowd: Crowd, version: Version, name: str = "") -> ServiceProces
         await asyncio.to_thread(crowd.members[name].stop)
     member = crowd.members[name] = version.service(crowd.home, crowd.config, name)
     crowd.start(name)
+    set_priority(crowd.processes(name), STARTING)
     await member.ready(60)
+    set_priority(crowd.processes(name), SERVING)
     print(f"{name or 'service'}: {version.name} after {time.monotonic() - began:.1f} s", flush=True)
     return member
 
@@ -195,6 +208,7 @@ def main() -> int:
         "--folder", type=Path, help="folder of the commit's installation (default: temporary)"
     )
     given = parser.parse_args()
+    set_priority([psutil.Process()], SERVING)
     with TemporaryDirectory() as name, database("postgres", Path(name)) as url:
         folder = Path(name)
         if given.commit:
