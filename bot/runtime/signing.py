@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable
+from email.utils import parsedate_to_datetime
 
 import httpx
 
@@ -16,11 +17,12 @@ class RequestSigner(httpx.Auth):
     def __init__(self, key: str, now: Callable[[], float] = time.time) -> None:
         self._key = key
         self._now = now
+        self._ahead = 0.0
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Sign a request, and sign it again if it is refused.
+        """Sign a request, and if it is refused, sign it again with the runtime's time.
 
-        The first signature may have expired, because the machine was suspended or its clock was set.
+        The first signature may have expired: the machine was suspended, or the runtime has another clock.
         """
         target = request.url.raw_path.decode("ascii")
         if not is_signable(target):
@@ -29,6 +31,8 @@ class RequestSigner(httpx.Auth):
         await self._sign(request, target)
         response = yield request
         if response.status_code == httpx.codes.FORBIDDEN:
+            if (date := _date_of(response)) is not None:
+                self._ahead = date - self._now()
             await self._sign(request, target)
             yield request
 
@@ -39,8 +43,16 @@ class RequestSigner(httpx.Auth):
             target,
             await request.aread(),
             idempotency_key=request.headers.get(IDEMPOTENCY_HEADER, ""),
-            at=self._now(),
+            at=self._now() + self._ahead,
         )
+
+
+def _date_of(response: httpx.Response) -> float | None:
+    """Return the server's time of a response (s since the epoch), None if it is missing."""
+    try:
+        return parsedate_to_datetime(response.headers.get("date", "")).timestamp()
+    except ValueError:
+        return None
 
 
 def make_signer(key: str | None) -> RequestSigner | None:

@@ -87,6 +87,24 @@ def run(graph: str = "whose", **more: Any) -> dict[str, Any]:
     return {"assistant_id": graph, "input": HUMAN, **more}
 
 
+@pytest.mark.parametrize("off", [-3600.0, 3600.0])
+async def test_the_bots_clock_may_differ_from_the_runtimes(tmp_path: Path, off: float) -> None:
+    """A refused request is signed with the runtime's time, and so are those after it."""
+    sent: list[str] = []
+
+    async def note(request: httpx.Request) -> None:
+        sent.append(request.url.path)
+
+    async with signing(tmp_path) as (_, bot):
+        bot.auth = RequestSigner(KEY, lambda: time.time() + off)
+        bot.event_hooks = {"request": [note]}
+        thread = await new_thread(bot)
+        for _ in range(3):
+            answer = await bot.post(f"/threads/{thread}/runs/wait", json=run(context=IDENTITY))
+            assert answer.status_code == 200, answer.text
+    assert sent.count(f"/threads/{thread}/runs/wait") <= 4
+
+
 def test_the_fields_of_an_identity_are_those_that_the_agent_reads() -> None:
     fields = set(RunContext.__dataclass_fields__) - {"thread_id", "run_id", "locale"}
     # The day is read from the description of the chat, and the skills choose the graph.
