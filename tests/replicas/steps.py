@@ -76,6 +76,7 @@ class Matrix:
         self._crowd = crowd
         self._wire = wire
         self._asked = 0
+        self._person = 1
         self._answers: list[str] = []
         self._repeats = 0
 
@@ -101,6 +102,8 @@ class Matrix:
                 outcome.problem = f"late writes: {late}"
         except (AssertionError, TimeoutError) as error:
             outcome.problem = f"{type(error).__name__}: {str(error)[:400]}"
+        if outcome.problem:  # the next cells are judged in a chat of their own
+            self._person, self._answers, self._repeats = self._person + 1, [], 0
         return outcome
 
     async def _prepare(self, cell: Cell) -> None:
@@ -118,7 +121,7 @@ class Matrix:
         self._asked += 1
         answer = f"answer{self._asked} {WORDS}!"
         self._answers.append(answer)
-        return self._wire.asks(f"[every=0.05] [reply={answer}]", person=1)
+        return self._wire.asks(f"[every=0.05] [reply={answer}]", person=self._person)
 
     async def _reach_step(self, cell: Cell) -> psutil.Process:
         """Wait until the bot or the agent of `a` has stopped itself; return it."""
