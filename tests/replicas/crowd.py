@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import psutil
 import psycopg
 
@@ -64,12 +65,15 @@ class Crowd:
     lives: int = 0
 
     async def add(self, name: str, **env: str) -> ServiceProcess:
-        """Start a replica and wait until it answers."""
+        """Start a replica and wait until it and its agent answer."""
         member = self.members.setdefault(
             name, ServiceProcess(self.home, self.config, self.env, replica=name, program=PROGRAM)
         )
         self.start(name, **env)
-        await member.ready(60)
+        url = (await member.ready(60)).url
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client, asyncio.timeout(60):
+            while (await client.get("/health/ready")).status_code != httpx.codes.OK:
+                await asyncio.sleep(0.1)
         return member
 
     def start(self, name: str, **env: str) -> None:
