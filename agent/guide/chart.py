@@ -15,7 +15,7 @@ from agent.shared.approval_words import IS_DENIED, IS_REJECTED
 SKILL = "/mnt/skills/public/data-analysis"
 SAMPLE = "/mnt/user-data/workspace/tickets.csv"
 NUMBERS = "/mnt/user-data/workspace/numbers.csv"
-PICTURE = "/mnt/user-data/outputs/chart.png"
+OUTPUTS = "/mnt/user-data/outputs"
 TOOLS = frozenset({"read_file", "write_file", "bash", "present_files"})
 ROWS = 50
 """Lines of a table that are read to find its columns."""
@@ -54,8 +54,10 @@ def begin_chart(language: str, tables: Sequence[str], tools: frozenset[str], que
     return GuideReply(say(language, "drawing"), [skill, ("read_file", {"path": tables[-1], "limit": ROWS})])
 
 
-def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessage]) -> GuideReply:
-    """Return the step after these results."""
+def continue_chart(
+    language: str, asked: AIMessage, results: Sequence[ToolMessage], *, earlier: int = 0
+) -> GuideReply:
+    """Return the step after these results. `earlier` charts keep their files."""
     failed = next((one for one in results if one.status == "error" or _is_failed(one)), None)
     if failed is not None:
         if failed.additional_kwargs.get(IS_REJECTED):
@@ -64,7 +66,8 @@ def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessag
         return GuideReply(f"{say(language, 'failed')}\n\n{quote_result(failed.text)}{advice}")
     names = [call["name"] for call in asked.tool_calls]
     if "bash" in names:
-        return GuideReply("", [("present_files", {"paths": [PICTURE]})])
+        words = shlex.split(str(asked.tool_calls[-1]["args"]["command"]))
+        return GuideReply("", [("present_files", {"paths": [words[words.index("--out") + 1]]})])
     if names == ["present_files"]:
         return GuideReply("")
     if "write_file" in names:
@@ -79,7 +82,8 @@ def continue_chart(language: str, asked: AIMessage, results: Sequence[ToolMessag
         title = f"{options['y']} / {options['x']}" if options else ""
     if options is None:
         return GuideReply(say(language, "csv_columns"))
-    script = ["python3", f"{SKILL}/scripts/chart.py", path, "--title", title, "--out", PICTURE]
+    picture = f"{OUTPUTS}/chart{f'-{earlier + 1}' if earlier else ''}.png"
+    script = ["python3", f"{SKILL}/scripts/chart.py", path, "--title", title, "--out", picture]
     script += [part for name, value in options.items() for part in (f"--{name}", value)]
     command = " ".join(map(shlex.quote, script))
     return GuideReply("", [("bash", {"command": command, "description": say(language, "draw")})])
@@ -103,6 +107,11 @@ def finish_chart(language: str, messages: Sequence[BaseMessage]) -> GuideReply:
     told = say(language, said) if said else say(language, "drawn_column", x=x, y=y)
     figures = _FIGURES.split(printed, maxsplit=1)[-1]
     return GuideReply(f"{told}\n\n{quote_result(figures)}")
+
+
+def count_charts(messages: Sequence[BaseMessage]) -> int:
+    """Return how many charts were drawn."""
+    return sum(isinstance(one, ToolMessage) and one.name == "bash" for one in messages)
 
 
 def _is_failed(result: ToolMessage) -> bool:

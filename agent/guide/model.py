@@ -27,7 +27,7 @@ from langchain_core.tools import BaseTool
 
 from agent.core.model_request import is_from_person
 from agent.errors import ModelUnavailable
-from agent.guide.chart import begin_chart, continue_chart, finish_chart
+from agent.guide.chart import begin_chart, continue_chart, count_charts, finish_chart
 from agent.guide.replies import ASK, CHART, SCHEDULE, GuideReply, answer_question
 from agent.guide.wording import detect_language, say
 from agent.shared.approval_words import is_plain_no
@@ -130,7 +130,7 @@ def _continue(
             return GuideReply(say(language, "proposed"))
         reason = results[-1].text.removeprefix(_REFUSED[0]).removesuffix(_REFUSED[1])
         return GuideReply(f"{say(language, 'refused')}\n\n{reason}")
-    reply = continue_chart(language, asked, results)
+    reply = continue_chart(language, asked, results, earlier=count_charts(shown))
     return reply if reply.text or reply.calls else finish_chart(language, shown)
 
 

@@ -70,6 +70,17 @@ def test_the_numbers_of_a_question_are_drawn() -> None:
     assert shlex.split(str(arguments["command"]))[2] == NUMBERS
 
 
+def test_each_chart_has_a_file_of_its_own() -> None:
+    asked, result = step("write_file", "Wrote it", path=NUMBERS)
+    paths = []
+    for earlier in (0, 1, 2):
+        [(_, drawing)] = continue_chart("en", asked, [result], earlier=earlier).calls
+        drawn = step("bash", "wrote it", command=drawing["command"])
+        [(_, presented)] = continue_chart("en", drawn[0], [drawn[1]]).calls
+        paths += presented["paths"]
+    assert [path.rpartition("/")[2] for path in paths] == ["chart.png", "chart-2.png", "chart-3.png"]
+
+
 @pytest.mark.parametrize(
     ("path", "said"), [(SAMPLE, "made-up sample data"), ("own.csv", "`cost` by `month`")]
 )
