@@ -132,9 +132,8 @@ async def set_up(way: Way, person: PlatformUser, shell: Terminal, emulator: Any)
     """Answer every question; the person writes to the bot when they are told to."""
     texts = way.texts
     if way.platform == "feishu":
-        await shell.types(
-            "" if way.is_scanned else "n", f"{texts('setup_create', title='Feishu / Lark')} [Y/n]: "
-        )
+        title = "飞书" if texts.locale == "zh" else "Feishu / Lark"
+        await shell.types("" if way.is_scanned else "n", f"{texts('setup_create', title=title)} [Y/n]: ")
     if way.is_scanned:
         await shell.expects(texts("setup_open", minutes=10))
         await until(lambda: "createOnly=true\n" in shell.text, 30.0, lambda: shell.text)
