@@ -333,7 +333,7 @@ async def test_an_account_of_a_plugin_runs(clock: ManualClock, install: Install)
         await clock.run_ready()
         assert accounts.state("pigeon").live is Live.LIVE
     [offer] = [offer for offer in accounts.offers() if offer.name == "pigeon"]
-    assert (offer.title, offer.keys) == ("Carrier pigeon", {"ring": "PIGEON_RING"})
+    assert (offer.manifest.title, offer.keys) == ("Carrier pigeon", {"ring": "PIGEON_RING"})
 
 
 @pytest.mark.may_block
