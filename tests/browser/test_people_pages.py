@@ -116,7 +116,7 @@ async def test_access_requests_are_approved(browser: Browser, tmp_path: Path, si
             await tab.dialog.get_by_label("Code").fill(CODE.lower())
             await tab.dialog.get_by_label("Role").select_option("owner")
             await tab.dialog.get_by_role("button", name="Approve").click()
-            await expect(said(tab, "Access approved. They have been notified.")).to_be_visible()
+            await expect(said(tab, "Access approved. Their notification is queued.")).to_be_visible()
             await requests.get_by_role("button", name="Approve: Ben").click()
             await expect(said(tab, "Access approved for Ben (Member).")).to_be_visible()
             await expect(requests).to_have_count(0)

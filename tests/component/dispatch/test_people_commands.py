@@ -81,7 +81,7 @@ class TestPairing:
             code = await knocks(team)
             assert (
                 await says(team, f"/pair {code}")
-                == "`recording:30 (P30)` now has access as **member** and has been notified."
+                == "`recording:30 (P30)` now has access as **member**. Their notification is queued."
             )
             await team.until(
                 lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You now have access.")
