@@ -61,6 +61,8 @@ async def test_an_admin_begins_with_the_overview_once_there_is_something(
             await expect(tab.page.locator("h1")).to_have_text("Overview")
             await tab.page.locator("#new").click()
             await expect(tab.page.locator("#text")).to_be_visible()
+            await tab.page.get_by_role("link", name="Roebot", exact=True).click()
+            await expect(tab.page.locator("h1")).to_have_text("Overview")
 
 
 async def test_a_member_sees_only_pages_of_their_own(browser: Browser, tmp_path: Path) -> None:
@@ -75,6 +77,8 @@ async def test_a_member_sees_only_pages_of_their_own(browser: Browser, tmp_path:
             assert set(WORK) <= shown
             await tab.page.goto(f"{service.url}/#/accounts")
             await expect(tab.page.locator("h1")).to_have_text("Page not found")
+            await tab.page.get_by_role("link", name="Roebot", exact=True).click()
+            await expect(tab.page.locator("#text")).to_be_visible()
 
 
 async def test_theme_and_language_are_kept(browser: Browser, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import { initials } from "../ui/format.js";
 import { icon } from "../ui/icon.js";
 import { menuAt } from "../ui/menu.js";
 import { attempt } from "../ui/dialog.js";
-import { findPage, GROUPS } from "./pages.js";
+import { findPage, FIRST, GROUPS } from "./pages.js";
 import { chatAddress } from "./router.js";
 import { current } from "./session.js";
 import { openPalette, showShortcuts } from "./keys.js";
@@ -95,7 +95,7 @@ class Sidebar extends Element {
     const overview = findPage("overview");
     return html`
       <div class="side-head">
-        <img src="/static/icon.svg" alt="" /><span class="grow">${t("app.name")}</span>
+        <a class="grow" data-go href=${FIRST ? `#/${FIRST}` : chatAddress(null)}><img src="/static/icon.svg" alt="" /><span>${t("app.name")}</span></a>
         <button class="button ghost icon only-small close-side" aria-label=${t("app.closeSidebar")}
           @click=${() => this.dispatchEvent(new CustomEvent("close-side"))}>${icon("x")}</button>
       </div>
