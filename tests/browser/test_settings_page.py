@@ -81,6 +81,44 @@ async def test_access_is_changed_refused_while_another_editor_saves_and_undone(
         assert yaml.safe_load(path.read_text())["budgets"] == {"person": {"messages_per_hour": 60}}
 
 
+async def test_one_account_overrides_only_what_is_changed(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    async with (
+        world(tmp_path, extra=CHATS) as service,
+        opened(browser, service, f"{START}settings?account=tg", refused=(422,)) as tab,
+    ):
+        page, dialog = tab.page, tab.dialog
+        review = page.get_by_role("button", name="Review and save")
+        guests = page.get_by_label("“Everyone” includes guests")
+        unlisted = page.get_by_label("People who are not listed")
+        for label, value, saved in (("Off", "false", False), ("On", "true", True)):
+            await guests.select_option(label)
+            await review.click()
+            await dialog.get_by_role("button", name="Save").click()
+            await expect(dialog).to_have_count(0)
+            assert yaml.safe_load(path.read_text())["channels"]["tg"]["access"] == {"guests": saved}
+            await page.reload()
+            await expect(guests).to_have_value(value)
+            await expect(unlisted).to_have_value("")
+        await guests.select_option("Same as for all accounts")
+        admins = page.get_by_role("combobox", name="Add to Admins")
+        for one in ("telegram:8", "telegram:bob", "telegram:eve"):
+            await admins.fill(one)
+            await admins.press("Enter")
+        await review.click()
+        wrong = page.locator(".field", has=admins).locator(".problem")
+        expected = "expected a person's numeric id after telegram:"
+        await expect(wrong.filter(has_text=f"telegram:bob: {expected}")).to_be_visible()
+        await expect(wrong.filter(has_text=f"telegram:eve: {expected}")).to_be_visible()
+        await expect(page.locator(".form-problem")).to_have_count(0)
+        await page.locator(".chip[title='telegram:bob'] button").click()
+        await page.locator(".chip[title='telegram:eve'] button").click()
+        await review.click()
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog).to_have_count(0)
+        assert yaml.safe_load(path.read_text())["channels"]["tg"]["access"] == {"admins": ["telegram:8"]}
+
+
 async def test_an_event_source_is_added_and_described(browser: Browser, tmp_path: Path) -> None:
     async with (
         world(tmp_path, extra=CHATS) as service,

@@ -65,6 +65,7 @@ class Settings extends Page {
     const draft = drafts.get(section);
     if (began !== this.began) Object.assign(this, { began, base: draft?.base || { version: this.data.settings.version, values } });
     const { base } = this;
+    const prefix = section.startsWith("channels.") ? "access." : "";
     const keep = ({ target }) => {
       drafts.set(section, { base, values: target.values });
       this.requestUpdate();
@@ -82,13 +83,12 @@ class Settings extends Page {
         if (JSON.stringify(value) !== JSON.stringify(normal(stored(key), type))) changed[key] = value;
       }
       if (!Object.keys(changed).length) return toast(t("settings.unchanged"));
-      const prefix = section.startsWith("channels.") ? "access." : "";
       const change = { kind: "settings", section, values: Object.fromEntries(Object.entries(changed).map(([key, value]) => [prefix + key, value])) };
       const applied = await reviewChanges([change], base.version);
       if (applied) drafts.delete(section);
       return this.took(applied);
     };
-    const filled = fields.map((field) => ({ ...field, value: stored(field.key) ?? field.value ?? "", place: `${section}.${field.key}` }));
+    const filled = fields.map((field) => ({ ...field, value: stored(field.key) ?? field.value ?? "", place: `${section}.${prefix}${field.key}` }));
     return keyed(began, html`<section class="card padded narrow ${section}"><roe-form .fields=${filled} .values=${draft?.values ?? {}} .send=${send} .yes=${yes || t("settings.review")} @changed=${keep}
       .more=${draft ? html`<button class="button" type="button" @click=${discard}>${t("settings.discard")}</button>` : nothing}></roe-form></section>`);
   }
@@ -99,7 +99,7 @@ class Settings extends Page {
     const inherits = own ? [["", t("settings.asForAll")]] : [];
     const choose = (event) => this.setQuery({ account: event.target.value }, { push: true });
     const fields = [
-      { key: "default", label: t("settings.default"), type: "choice", required: true, value: own ? "" : "pair", choices: [...inherits, ...DEFAULTS.map((name) => [name, t(`settings.${name}`)])] },
+      { key: "default", label: t("settings.default"), type: "choice", value: own ? "" : "pair", choices: [...inherits, ...DEFAULTS.map((name) => [name, t(`settings.${name}`)])] },
       ...LISTS.filter((name) => name !== "owners" || isOwner).map((name) => ({
         key: name,
         label: t(`settings.${name}`),
@@ -108,7 +108,7 @@ class Settings extends Page {
         platforms: own ? [own.platform] : [...new Set(settings.accounts.map(({ platform }) => platform))],
       })),
       own
-        ? { key: "guests", label: t("settings.guestsShort"), type: "choice", required: true, value: "", choices: [...inherits, ["true", t("setup.on")], ["false", t("setup.off")]] }
+        ? { key: "guests", label: t("settings.guestsShort"), type: "choice", value: "", choices: [...inherits, ["true", t("setup.on")], ["false", t("setup.off")]] }
         : { key: "guests", label: t("settings.guests"), type: "check" },
     ];
     return html`<label class="row small">${t("settings.appliesTo")} <select class="input short" @change=${choose}>

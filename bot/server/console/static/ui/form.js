@@ -142,15 +142,17 @@ export class Form extends Element {
   /** Show an error: beside the fields that it names, else above the buttons. */
   fail(error) {
     const rest = [];
-    const errors = { ...this.errors };
+    /** @type {Record<string, string>} */
+    const errors = {};
+    const add = (key, text) => (errors[key] = errors[key] ? `${errors[key]}\n${text}` : text);
     for (const { key, text } of error.problems || []) {
-      const plain = key.replace(/\[\d+\]$/, "");
+      const [, plain, at] = /^(.*?)(?:\[(\d+)\])?$/.exec(key);
       const field = this.list.find((one) => [one.place, one.key].includes(plain) || plain.endsWith(`.${one.place || one.key}`));
-      if (field) errors[field.key] = text;
+      if (field) add(field.key, at && field.type === "entries" ? `${this.values[field.key][at]}: ${text}` : text);
       // What a live check already shows isn't repeated.
       else if (!Object.values(this.checks).some((one) => one.state === "bad" && one.text?.includes(text))) rest.push(text);
     }
-    this.errors = errors;
+    this.errors = { ...this.errors, ...errors };
     this.problem = error.problems ? rest.join("\n") : explain(error);
     this.focusProblem();
   }
@@ -167,7 +169,7 @@ export class Form extends Element {
     const changed = (event) => this.set(key, event.target.value);
     if (type === "choice") {
       return html`<select class="input" id=${id} name=${key} aria-describedby=${about} aria-invalid=${invalid} @change=${changed}>
-        ${field.choices.map(([name, text]) => html`<option value=${name} ?selected=${name === value}>${text}</option>`)}
+        ${field.choices.map(([name, text]) => html`<option value=${name} ?selected=${name === String(value)}>${text}</option>`)}
       </select>`;
     }
     if (type === "area" || type === "code") {
