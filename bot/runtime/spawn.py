@@ -22,8 +22,10 @@ from agent.shared.service_address import ADDRESS_VARIABLE
 
 KEY_VARIABLE = "ROEBOT_RUNTIME_SIGNING_KEY"
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
-# Agent work yields to the chat loop, which answers commands while every core is busy.
 NICE = 5
+"""Added to the nice value of this process: agent work yields to the chat loop, which answers commands while
+every core is busy.
+"""
 LOG_LIMIT = 10 * 1024 * 1024
 LAST_WORDS_LIMIT = 64 * 1024
 FAILURE_PREFIX = "roebot agent: "
@@ -91,7 +93,7 @@ class RuntimeProcess:
                 stderr=output,
                 env=self.environment(),
             )
-        os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
+        os.setpriority(os.PRIO_PROCESS, self.process.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICE)
         return self.process
 
     def last_failure(self) -> str:

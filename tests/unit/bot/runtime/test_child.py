@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,21 @@ def test_the_runtime_does_not_inherit_the_services_token(
     environment = process.environment()
     assert "of the service" not in environment.values()
     assert environment["ROEBOT_RUNTIME_TOKEN"] == process.token
+
+
+def test_a_service_that_was_started_with_nice_starts(tmp_path: Path) -> None:
+    """An ordinary user can't lower the nice value of a process."""
+    program = f"""
+import os
+from pathlib import Path
+from bot.runtime.spawn import NICE, RuntimeProcess
+own = os.nice(7)
+process = RuntimeProcess(Path({str(tmp_path)!r}), None, folder=Path({str(tmp_path)!r}))
+process.start()
+print(os.getpriority(os.PRIO_PROCESS, process.process.pid) == min(own + NICE, 19))
+process.kill()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
