@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from agent.config.secrets_file import FILE_NAME as SECRETS_FILE
 from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE
 from bot.errors import BackupFailed
-from bot.features.backup.copies import NOTE
+from bot.features.backup.copies import NOTE, is_copy
 
 FORMAT = 2
 KNOWN = frozenset({1, FORMAT})
@@ -26,7 +26,7 @@ FIRST_COPIES = ("audit.head",)
 never ahead of it.
 """
 EXCLUDED = frozenset(
-    {"logs", "sandbox", "service.json", ".write-probe", NOTE}
+    {"logs", "sandbox", "service.json", "replicas", "lost+found", ".write-probe", NOTE}
     # Whoever reads an archive must not be able to sign in; a restored service generates a new token.
     | {SERVICE_TOKEN_FILE, AGENT_TOKEN_FILE, "sign-in.html", SECRETS_FILE}
 )
@@ -69,4 +69,7 @@ def parse_manifest(data: bytes) -> ArchiveManifest:
 
 def is_excluded(path: PurePosixPath) -> bool:
     """Return whether a file is excluded from archives; `path` is relative to the data directory."""
-    return path.parts[0] in EXCLUDED or path.name.endswith(EXCLUDED_SUFFIXES) or str(path) in DATABASES
+    first = path.parts[0]
+    if first in EXCLUDED or is_copy(first):
+        return True
+    return path.name.endswith(EXCLUDED_SUFFIXES) or str(path) in DATABASES

@@ -17,7 +17,16 @@ NOTE = "last-backup.json"
 """File with the time of the last backup, and the archives that were written."""
 MOST_ARCHIVES = 100
 REPLACED = ".before-"
-"""In the name of a data directory that was replaced by a restored one."""
+"""In the name of a data directory that was replaced by a restored one. If it can't be renamed, its content is
+in a folder in it whose name begins with this.
+"""
+RESTORING = ".restoring-"
+"""Beginning of the name of the folder into which an archive is unpacked."""
+
+
+def is_copy(name: str) -> bool:
+    """Return whether an entry of the data directory is a replaced one, or one that is being restored."""
+    return name.startswith((REPLACED, RESTORING))
 
 
 def record_backup(home: Path, archive: Path, made_at: float) -> None:
@@ -41,7 +50,7 @@ class BackupData(PersonData):
     def list_copies(self, home: Path) -> Sequence[tuple[str, float]]:
         archives = {Path(path): float(at) for path, at in _load(home).get("archives", {}).items()}
         copies = [(str(path), at) for path, at in archives.items() if path.exists()]
-        replaced = home.parent.glob(f"{home.name}{REPLACED}*")
+        replaced = [*home.parent.glob(f"{home.name}{REPLACED}*"), *home.glob(f"{REPLACED}*")]
         copies += [(str(path), path.stat().st_mtime) for path in replaced if path.is_dir()]
         return sorted(copies, key=lambda copy: copy[1])
 

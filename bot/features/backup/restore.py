@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from bot.app.home import lock_home, prepare_home
 from bot.errors import BackupFailed
 from bot.features.backup.archive import INSIDE, MANIFEST, ArchiveManifest, parse_manifest
+from bot.features.backup.copies import REPLACED, RESTORING, is_copy
 from bot.store.schema_version import REVISIONS
 
 MOST_MANIFEST = 65_536
@@ -44,16 +45,18 @@ def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], N
     """
     home.parent.mkdir(parents=True, exist_ok=True)
     occupied = home.exists() and any(home.iterdir())
+    fixed = _is_fixed(home)
     if occupied and not replace:
         raise BackupFailed(
             f"{home} already exists. Move it aside with --replace, or choose another with --home."
         )
     try:
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-restore-") as folder:
+        with tempfile.TemporaryDirectory(dir=home if fixed else home.parent, prefix=RESTORING) as folder:
             new = Path(folder) / INSIDE
             manifest = _unpack(archive, new, tell)
             conversations = _count_conversations(new, manifest)
-            before = _replace_home(new, home, occupied=occupied)
+            put_in_place = _replace_content if fixed else _replace_home
+            before = put_in_place(new, home, occupied=occupied)
     except (tarfile.TarError, EOFError, zlib.error, sqlite3.Error) as error:
         raise BackupFailed(f"{archive} is damaged, or not a backup archive ({error})") from error
     except OSError as error:
@@ -122,15 +125,44 @@ def _count_conversations(new: Path, manifest: ArchiveManifest) -> int | None:
         return int(database.execute("SELECT COUNT(*) FROM conversations").fetchone()[0])
 
 
+def _is_fixed(home: Path) -> bool:
+    """Return whether the data directory can't be renamed, such as the volume of a container."""
+    return home.is_dir() and (os.path.ismount(home) or not os.access(home.parent, os.W_OK))
+
+
+def _name_replaced() -> str:
+    return f"{REPLACED}{time.strftime('%Y%m%d-%H%M%S')}"
+
+
 def _replace_home(new: Path, home: Path, *, occupied: bool) -> Path | None:
     """Move the new data directory into place and the old one aside. Raises StartError if it is in use."""
     before = None
     if occupied:
         prepare_home(home)
         with lock_home(home):
-            before = home.with_name(f"{home.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
+            before = home.with_name(f"{home.name}{_name_replaced()}")
             home.rename(before)
     elif home.exists():
         home.rmdir()
     new.rename(home)
     return before
+
+
+def _replace_content(new: Path, home: Path, *, occupied: bool) -> Path | None:
+    """Move the old content of the data directory into a folder in it, and the new content into place. Raises
+    StartError if it is in use.
+    """
+    before = home / _name_replaced()
+    prepare_home(home)
+    with lock_home(home):
+        before.mkdir(mode=0o700)
+        for entry in list(home.iterdir()):
+            # The lock is held. lost+found belongs to the file system.
+            if not is_copy(entry.name) and entry.name not in ("service.lock", "lost+found"):
+                entry.rename(before / entry.name)
+        for entry in list(new.iterdir()):
+            entry.rename(home / entry.name)
+    if occupied:
+        return before
+    shutil.rmtree(before)
+    return None
