@@ -28,7 +28,7 @@ from scripts.file_queue import FileQueue, shares
 from scripts.file_seconds import find_slow_files, read_seconds, render_table
 
 ROOT = Path(__file__).parent.parent
-BASE_IMAGE = "python:3.11-slim"
+BASE_IMAGE = "docker.io/library/python:3.11-slim"
 """The image that deploy/container starts from."""
 # The options that work without systemd; the storage driver is the one that the engine finds.
 PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"

@@ -272,6 +272,7 @@ def test_compose_accepts_the_file(tmp_path: Path, file: Path) -> None:
     urls = [one["environment"]["DATABASE_URL"] for name, one in services.items() if name in ("a", "b")]
     assert set(urls) <= {"postgresql://roebot:secret@database/roebot"}
     for service in services.values():
+        assert "build" in service or service["image"].startswith("docker.io/"), "Podman knows no short names"
         assert service["restart"] == "unless-stopped"
         assert "no-new-privileges:true" in service["security_opt"]
 
