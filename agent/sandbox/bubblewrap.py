@@ -21,6 +21,7 @@ from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.egress.gate import opening_words, proxy_environment
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
+from agent.shared.install_hints import SETUP_SANDBOX
 
 PYTHON_ROOT = "/opt/python"
 PYTHON_FOLDER = Path("sandbox", "python")
@@ -230,7 +231,7 @@ def _open_gate(job: Job) -> list[str]:
     python = f"{PYTHON_ROOT}/bin/python" if job.python else _system_python()
     if python is None:
         raise SandboxUnavailable(
-            "The sandbox has no network: its Python is missing. Install it with `make setup-sandbox`."
+            f"The sandbox has no network: its Python is missing. Install it with `{SETUP_SANDBOX}`."
         )
     return opening_words(python, str(job.gate_fd))
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from agent.shared.install_hints import SETUP_SANDBOX
+
 _OFFICE = "libreoffice-writer libreoffice-calc libreoffice-impress"
 _PROGRAMS: Mapping[str, str] = {
     "soffice": _OFFICE,
@@ -34,7 +36,7 @@ _PROGRAMS: Mapping[str, str] = {
         for name in ("git", "curl", "wget", "zip", "unzip", "file", "sqlite3", "ruby", "perl", "exiftool")
     },
 }
-_SET_UP = "make setup-sandbox"
+_SET_UP = SETUP_SANDBOX
 _MODULES: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -92,7 +94,7 @@ def _describe_remedy(places: set[str]) -> str:
     if debian:
         steps.append(
             f"add the Debian packages {debian} to this machine or, for containers, to the image "
-            f"(`{_SET_UP} OFFICE=1` builds one with LibreOffice, pandoc and qpdf)"
+            f"(`make setup-sandbox OFFICE=1` builds one with LibreOffice, pandoc and qpdf)"
         )
     return ", and ".join(steps) + '; see "Configure the sandbox" in the documentation'
 

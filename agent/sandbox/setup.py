@@ -24,7 +24,8 @@ from agent.sandbox.engine import Command, engine_environment, is_apple, known_en
 from agent.sandbox.options import IMAGE
 
 ROOT = Path(__file__).parent.parent.parent
-LOCK = ROOT / "requirements-sandbox.lock"
+_SHIPPED = Path(__file__).with_name("requirements-sandbox.lock")
+LOCK = _SHIPPED if _SHIPPED.is_file() else ROOT / "requirements-sandbox.lock"
 CONTAINERFILE = ROOT / "deploy" / "sandbox" / "Containerfile"
 TRIED = "import docx, matplotlib, openpyxl, pandas, pdfplumber, pptx, pypdf, reportlab"
 PACKAGES = ("ca-certificates", "poppler-utils", "python3")

@@ -79,6 +79,9 @@ def find_requirement(module: str) -> str | None:
 START = choose_command("make run", "roebot run")
 STOP = choose_command("make stop", "roebot stop")
 INIT = choose_command(".venv/bin/roebot init", "roebot init")
+SETUP_SANDBOX = choose_command(
+    "make setup-sandbox", f"{install_command('uv')} && {_PYTHON} -m agent.sandbox.setup --only python"
+)
 GET_LOCAL_MODEL = choose_command(
     "Run `make install-toy-model`",
     f"Run `{install_command(own_extra('local-model'))}` and "

@@ -28,6 +28,7 @@ def test_the_wheel_contains_no_emulator_no_kit_and_no_provisioner(tmp_path: Path
     assert tops == {"agent", "bot", "roebot-0.1.0.dist-info"}
     assert {"agent/serve.py", "bot/cli/app.py"} <= set(names)
     assert {"agent/guide/texts.yaml", "agent/shared/documentation.yaml"} <= set(names)
+    assert "agent/sandbox/requirements-sandbox.lock" in names
     pages = {name.removeprefix(DOCS) for name in names if name.startswith(DOCS)}
     here = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert pages == {page for page in here if not page.startswith(("decisions/", "internals/"))}
