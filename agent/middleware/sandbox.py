@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.interfaces import DescribesSandboxes, Sandbox, SandboxFacts, SandboxProvider
+from agent.core.interfaces import CommandResult, DescribesSandboxes, Sandbox, SandboxFacts, SandboxProvider
 from agent.core.model_request import AnyResponse, Handler, Request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
@@ -108,7 +109,8 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._ended.discard(known)
         calling = False
         try:
-            with use_sandbox(self._provider.get(known), network=self._network):
+            attempt = partial(self._try, thread_id, known)
+            with use_sandbox(self._provider.get(known), network=self._network, attempt=attempt):
                 response = await handler(request)
             answer = get_answer(response)
             calling = answer is not None and bool(answer.tool_calls)
@@ -138,6 +140,18 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         finally:
             self._calls[sandbox_id] -= 1
             await self._finish_call(sandbox_id, ending=ending)
+
+    async def _try(self, thread_id: str, known: str, command: str) -> CommandResult | None:
+        """Run a command in the thread's sandbox, and release it unless the run has it. Raises
+        SandboxUnavailable.
+        """
+        sandbox_id = await self._provider.acquire(thread_id)
+        try:
+            sandbox = self._provider.get(sandbox_id)
+            return await sandbox.execute_command(command) if sandbox else None
+        finally:
+            if sandbox_id != known:
+                await self._release_when_idle(sandbox_id)
 
     async def _finish_call(self, sandbox_id: str, *, ending: bool) -> None:
         """Count a completed tool call; the last call of a finished run releases the sandbox."""

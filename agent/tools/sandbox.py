@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -40,6 +40,7 @@ from agent.tools.network_failure import describe_network_failure
 from agent.tools.text_files import encode_text, find_existing_encoding, read_text
 from agent.uploads.documents.text_encoding import UTF_8
 
+Attempt = Callable[[str], Awaitable[CommandResult | None]]
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000
 CUT = (
@@ -52,20 +53,33 @@ MAX_LISTED = 300
 LEVELS = 2
 _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
 _network: ContextVar[str | None] = ContextVar("roebot_sandbox_network", default=None)
+_attempt: ContextVar[Attempt | None] = ContextVar("roebot_sandbox_attempt", default=None)
 _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
 
 @contextmanager
-def use_sandbox(sandbox: Sandbox | None, *, network: str | None = None) -> Iterator[None]:
+def use_sandbox(
+    sandbox: Sandbox | None, *, network: str | None = None, attempt: Attempt | None = None
+) -> Iterator[None]:
     """Use this sandbox in the context. `network` is the network its commands can reach ("": none; None:
-    unknown).
+    unknown); `attempt` runs a command for `try_command`.
     """
-    token, reached = _current.set(sandbox), _network.set(network)
+    token, reached, tried = _current.set(sandbox), _network.set(network), _attempt.set(attempt)
     try:
         yield
     finally:
+        _attempt.reset(tried)
         _network.reset(reached)
         _current.reset(token)
+
+
+async def try_command(command: str) -> CommandResult | None:
+    """Run a command of our own in the sandbox of the current model call; None if there is none.
+
+    Nobody is asked for an approval, so it must not come from a model. Raises SandboxUnavailable.
+    """
+    attempt = _attempt.get()
+    return await attempt(command) if attempt else None
 
 
 def find_sandbox() -> Sandbox | None:
