@@ -8,6 +8,7 @@ Needs pandas and matplotlib (openpyxl for Excel). Prints the figures that it dre
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ HAN_FONTS = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei"),
     *("WenQuanYi Micro Hei", "Microsoft YaHei", "PingFang SC", "Droid Sans Fallback"),
 )
+HAN = re.compile(r"[\u4e00-\u9fff]")
 _found = {font.name for font in fontManager.ttflist}
 mpl.rcParams["font.family"] = ["DejaVu Sans", *(name for name in HAN_FONTS if name in _found)]
 
@@ -39,6 +41,11 @@ PERIODS = {"D": "D", "W": "W", "M": "M", "Q": "Q", "Y": "Y"}
 
 class Wrong(ValueError):
     """The chart can't be drawn; the text says what to give instead."""
+
+
+def has_han_font() -> bool:
+    """Whether Chinese labels can be drawn; without a font, they are boxes."""
+    return not _found.isdisjoint(HAN_FONTS)
 
 
 def column(table: pd.DataFrame, name: str | None, option: str) -> str:
@@ -249,6 +256,10 @@ def main(arguments: list[str] | None = None) -> int:
             raise Wrong("no row is left to draw")
         warn_of_spellings(table, given)
         shown = draw(table, given)
+        if not has_han_font() and HAN.search(f"{given.title} {given.x} {given.y} {shown.to_string()}"):
+            print(
+                "note: no font has Chinese characters, so they are boxes; use English labels", file=sys.stderr
+            )
     except (ValueError, OSError, KeyError, SyntaxError, pd.errors.UndefinedVariableError) as error:
         print(f"no chart: {error}", file=sys.stderr)
         return 1
