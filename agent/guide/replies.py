@@ -6,13 +6,17 @@ Every sentence is a fixed text, a quotation of the documentation or a tool's res
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from agent.guide.arithmetic import evaluate
+from agent.guide.quotation import quote_section
 from agent.guide.wording import detect_language, load_wording, pattern, say
 from agent.shared.documentation import (
+    LONGEST,
+    SOFT,
     DocMatch,
     DocSection,
     load_documentation,
@@ -22,10 +26,11 @@ from agent.shared.documentation import (
 )
 
 ASK, SCHEDULE = "ask_clarification", "schedule"
-MAX_HITS, LEAST_COVERAGE = 6, 0.6
+MAX_HITS, LEAST_COVERAGE, SURE_COVERAGE = 6, 0.6, 0.95
 """Share of a question's words, by their rarity, that a section must contain to be quoted."""
-QUOTED = 1100
-"""Characters of a section from which on its remaining paragraphs are left out."""
+MANY, MAX_QUOTATIONS = 40, 2
+MAX_PARTS = 4
+_SENTENCE = re.compile(r".+?(?:[?!？！。；]+|[.;](?=\s|$)|$)", re.DOTALL)
 SUGGESTIONS = ("suggest_remind", "suggest_chart", "suggest_sum", "suggest_slack", "suggest_model")
 
 
@@ -107,25 +112,81 @@ def _with_form(form: str, page: str, heading: str, language: str) -> GuideReply:
     return GuideReply(f"{form}\n\n{_quote(found, language, with_steps=True)}")
 
 
+def split_question(question: str) -> list[str]:
+    """Return the questions in a message, or its statements if no question has a subject. Blocking."""
+    parts = list(islice(_sentences(question[:LONGEST]), MAX_PARTS))
+    asked = [part for part in parts if part[-1] in "?？"]
+    is_complete = any(word[0] != SOFT for part in asked for word in query_words(part))
+    return (asked if is_complete else parts) or [question]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text that have a subject, or ask for a duration and the like."""
+    for found in _SENTENCE.finditer(text):
+        if query_words(sentence := found[0].strip()):
+            yield sentence
+
+
 def find_hits(question: str) -> Sequence[DocMatch]:
     """Return the sections that are about the question, the best first. Blocking."""
-    words = query_words(question)
-    hits = load_documentation().search(words, MAX_HITS) if words else []
-    return [hit for hit in hits if hit.coverage >= LEAST_COVERAGE and hit.named > 0]
+    answers = find_answers(question)
+    firsts = [hits[0] for _, hits in answers if hits]
+    return list(dict.fromkeys([*firsts, *(hit for _, hits in answers for hit in hits)]))
+
+
+def find_answers(question: str) -> list[tuple[Sequence[str], Sequence[DocMatch]]]:
+    """Return the words of each question in a message, and the sections about it, the best first. Blocking.
+
+    A further question is often about the page that answers the first one.
+    """
+    parts = split_question(question)
+    if len(parts) == 1:
+        return [(words := query_words(parts[0]), _find(words))]
+    found: list[tuple[Sequence[str], Sequence[DocMatch]]] = []
+    before: Sequence[str] = ()
+    for part in parts:
+        words = query_words(part)
+        if not any(one[0] != SOFT for one in words):
+            # A question such as "For how long?" has no subject of its own.
+            words = [*(one for one in before if one[0] != SOFT), *(one.removeprefix(SOFT) for one in words)]
+        page = next((hits[0].section.page for _, hits in found if hits), "")
+        wide = _find(words, MANY)
+        near = [hit for hit in wide if hit.section.page == page]
+        found.append((words, near or wide[:MAX_HITS]))
+        before = words
+    return found if any(hits for _, hits in found) else [(words := query_words(question), _find(words))]
+
+
+def _find(words: Sequence[str], limit: int = MAX_HITS) -> Sequence[DocMatch]:
+    hits = load_documentation().search(words, limit) if words else []
+    several = sum(one[0] != SOFT for one in set(words)) > 1
+    least = [hit for hit in hits if hit.coverage >= LEAST_COVERAGE]
+    return [hit for hit in least if hit.named > 0 or (several and hit.coverage > SURE_COVERAGE)]
 
 
 def _quote_documentation(question: str, language: str) -> GuideReply:
-    hits = find_hits(question)
-    if not hits:
+    answers = find_answers(question)
+    best: dict[DocSection, list[str]] = {}
+    for words, hits in answers:
+        if hits:
+            best.setdefault(hits[0].section, []).extend(words)
+    if not best:
         return _with_model_button(say(language, "unknown"), language)
-    first = hits[0].section
-    parts = [_quote(first, language, with_steps=bool(pattern("how").search(question)))]
-    if other := next((hit.section for hit in hits[1:] if hit.section.page != first.page), None):
+    with_steps = len(best) == 1 and bool(pattern("how").search(question))
+    parts = [
+        _quote(section, language, words, with_steps=with_steps)
+        for section, words in list(best.items())[:MAX_QUOTATIONS]
+    ]
+    pages = {section.page for section in best}
+    others = (hit.section for _, hits in answers for hit in hits if hit.section.page not in pages)
+    if len(best) == 1 and (other := next(others, None)):
         parts.append(say(language, "also", **_link(other, language)))
+    if not all(hits for _, hits in answers):
+        parts.append(say(language, "rest"))
     return GuideReply("\n\n".join(parts))
 
 
-def _quote(section: DocSection, language: str, *, with_steps: bool = False) -> str:
+def _quote(section: DocSection, language: str, words: Sequence[str] = (), *, with_steps: bool = False) -> str:
     """Return a quotation; `with_steps`: of the first section too, if this is the text before it."""
     link, documentation = _link(section, language), load_documentation()
     shown = [section]
@@ -134,7 +195,8 @@ def _quote(section: DocSection, language: str, *, with_steps: bool = False) -> s
         shown += [one for one in after[:1] if one.page == section.page]
     parts, whole = [say(language, "quote", **link)], bool(section.heading)
     for one in shown:
-        text, uncut = cut_section(documentation.link_pages(one.page, one.text))
+        text, uncut = quote_section(one, words)
+        text = documentation.link_pages(one.page, text)
         parts += [f"**{one.heading}**", text] if one.heading else [text]
         whole = whole and uncut
     return "\n\n".join(parts if whole else [*parts, say(language, "more", **link)])
@@ -143,36 +205,3 @@ def _quote(section: DocSection, language: str, *, with_steps: bool = False) -> s
 def _link(section: DocSection, language: str) -> dict[str, str]:
     title = translate_title(section.page, section.title, language)
     return {"title": title, "link": page_link(section.page)}
-
-
-def cut_section(text: str) -> tuple[str, bool]:
-    """Return the first paragraphs of a section, at least one, and whether that is all of it.
-
-    Code blocks, lists and tables stay whole up to twice the size.
-    """
-    blocks = _split_blocks(text)
-    shown = [blocks[0]]
-    for block in blocks[1:]:
-        if sum(map(len, shown)) + len(block) > QUOTED and not shown[-1].endswith(":"):
-            break
-        shown.append(block)
-    if len(shown[0]) > 2 * QUOTED:
-        lines = shown[0].splitlines()
-        while len("\n".join(lines)) > 2 * QUOTED and len(lines) > 1:
-            lines.pop()
-        shown = ["\n".join(lines)]
-    result = "\n\n".join(shown)
-    return result, len(result) == len("\n\n".join(blocks))
-
-
-def _split_blocks(text: str) -> list[str]:
-    """Return the paragraphs; a code block is one of them."""
-    blocks: list[str] = []
-    fenced = False
-    for block in re.split(r"\n\s*\n", text):
-        if fenced:
-            blocks[-1] += f"\n\n{block}"
-        else:
-            blocks.append(block)
-        fenced ^= len(re.findall(r"^ *```", block, re.M)) % 2 == 1
-    return blocks

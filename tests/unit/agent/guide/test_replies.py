@@ -1,13 +1,15 @@
 """What the guide answers by which rule, and that it says nothing of its own."""
 
 import re
+import time
 
 import pytest
 
 from agent.guide.chart import begin_chart
-from agent.guide.replies import CHART, QUOTED, GuideReply, answer_question, cut_section, find_hits
+from agent.guide.quotation import OMITTED, QUOTED, cut_section
+from agent.guide.replies import CHART, GuideReply, answer_question, find_answers, find_hits
 from agent.guide.wording import load_wording
-from agent.shared.documentation import load_documentation, page_link
+from agent.shared.documentation import load_documentation, page_link, translate_title
 from tests.unit.agent.guide.questions import ANSWERED, LEADING, OUT_OF_SCOPE
 
 TOOLS = frozenset({"ask_clarification", "schedule", "bash", "read_file", "write_file", "present_files"})
@@ -38,7 +40,10 @@ def foreign_sentences(text: str) -> list[str]:
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         said = plain(paragraph)
-        if said in PAGES or any(pattern.fullmatch(said) for pattern in FIXED):
+        if said in {OMITTED, ""} or said in PAGES or any(pattern.fullmatch(said) for pattern in FIXED):
+            continue
+        # A table with some of its rows.
+        if paragraph.startswith("|") and all(plain(row) in PAGES for row in paragraph.splitlines()):
             continue
         if any(
             said in plain(text) for language in ("en", "zh") for text in load_wording()[language].values()
@@ -168,6 +173,59 @@ def test_a_long_section_is_cut_between_paragraphs() -> None:
     table = "\n".join(["| a |", "|---|", *["| x |"] * 900])
     text, whole = cut_section(table)
     assert len(text) < 2 * QUOTED and text.startswith("| a |\n|---|") and not whole
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who may approve a tool call?", "**Choose who decides**"),
+        ("How long does an approval request stay open?", "The request stays open for one day"),
+        ("When does an approval expire?", "expires after one day"),
+        ("How do I revoke an API token?", "`roebot token revoke ci` revokes one"),
+        ("Can it read PDFs and Excel sheets?", "| Excel (`.xlsx`, `.xlsm`) |"),
+        ("谁可以审批工具调用？多久过期？", "expires after one day"),
+        ("怎么断开 Telegram 机器人？", "**Disconnect an account**"),
+    ],
+)
+def test_the_paragraph_that_answers_is_quoted(question: str, said: str) -> None:
+    text = answer_question(question, TOOLS).text
+    assert said in text
+    assert foreign_sentences(text) == []
+
+
+def test_each_part_of_a_question_is_answered() -> None:
+    text = answer_question("How do I create a backup? How do I write a skill?", TOOLS).text
+    assert page_link("howto/back-up-and-restore") in text
+    assert page_link("howto/write-skills") in text
+    for language, question in (
+        ("en", "How do I create a backup? Who founded Roebot?"),
+        ("zh", "怎么备份数据？公司总部在哪里？"),
+    ):
+        text = answer_question(question, TOOLS).text
+        assert page_link("howto/back-up-and-restore") in text
+        assert text.endswith(load_wording()[language]["rest"])
+
+
+def test_a_statement_before_a_question_is_not_answered() -> None:
+    [words] = [words for words, _ in find_answers("We have 20 people. How do I create a backup?")]
+    assert "people" not in words
+
+
+def test_a_long_text_is_answered_soon() -> None:
+    started = time.monotonic()
+    assert answer_question("move all the things, stop it? " * 5000).text
+    assert time.monotonic() - started < 5
+
+
+def test_a_chinese_filler_word_does_not_sink_a_question() -> None:
+    assert find_hits("麻烦劳驾备份数据")[0].section.page == "howto/back-up-and-restore"
+
+
+def test_every_page_has_a_chinese_title() -> None:
+    documentation = load_documentation()
+    titles = {one.page: one.title for one in documentation.sections}
+    same = [page for page, title in titles.items() if translate_title(page, title, "zh") == title]
+    assert same == []
 
 
 def test_both_languages_have_the_same_texts() -> None:
