@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -27,7 +28,7 @@ from langchain_core.tools import BaseTool
 
 from agent.core.model_request import is_from_person
 from agent.errors import ModelUnavailable
-from agent.guide.chart import begin_chart, continue_chart, count_charts, finish_chart
+from agent.guide.chart import begin_chart, continue_chart, count_charts, finish_chart, prepare_chart
 from agent.guide.replies import ASK, CHART, SCHEDULE, GuideReply, answer_question
 from agent.guide.wording import detect_language, say
 from agent.shared.approval_words import is_plain_no
@@ -70,9 +71,7 @@ class GuideChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        tools = frozenset(kwargs.get("tools") or ())
-        if not tools and len(messages) > 1:
-            raise ModelUnavailable(NO_MODEL)
+        tools = _tools_of(messages, kwargs)
         yield from self._chunks(reply_to(messages, tools), tools)
 
     def _generate(
@@ -83,6 +82,27 @@ class GuideChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        tools = _tools_of(messages, kwargs)
+        reply = await asyncio.to_thread(reply_to, messages, tools)
+        for chunk in self._chunks(await prepare_chart(reply, _language_of(messages)), tools):
+            yield chunk
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
 
     def _chunks(self, reply: GuideReply, tools: frozenset[str]) -> list[ChatGenerationChunk]:
         calls = [(name, dict(arguments)) for name, arguments in reply.calls]
@@ -100,6 +120,14 @@ class GuideChatModel(BaseChatModel):
         usage = UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
         last = AIMessageChunk(content="", tool_call_chunks=made, response_metadata=end, usage_metadata=usage)
         return [ChatGenerationChunk(message=one) for one in [*chunks, last]]
+
+
+def _tools_of(messages: Sequence[BaseMessage], arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the bound tools. Raises ModelUnavailable for a call that needs a model."""
+    tools = frozenset(arguments.get("tools") or ())
+    if not tools and len(messages) > 1:
+        raise ModelUnavailable(NO_MODEL)
+    return tools
 
 
 def reply_to(messages: Sequence[BaseMessage], tools: frozenset[str]) -> GuideReply:
@@ -130,7 +158,8 @@ def _continue(
             return GuideReply(say(language, "proposed"))
         reason = results[-1].text.removeprefix(_REFUSED[0]).removesuffix(_REFUSED[1])
         return GuideReply(f"{say(language, 'refused')}\n\n{reason}")
-    reply = continue_chart(language, asked, results, earlier=count_charts(shown))
+    question = _question_of(shown)
+    reply = continue_chart(language, asked, results, earlier=count_charts(shown), question=question)
     return reply if reply.text or reply.calls else finish_chart(language, shown)
 
 
@@ -157,13 +186,17 @@ def _own_text(message: BaseMessage) -> str:
 
 
 def _language_of(shown: Sequence[BaseMessage]) -> str:
-    """Return the language of the last question, also of one that was a button."""
+    return detect_language(_question_of(shown))
+
+
+def _question_of(shown: Sequence[BaseMessage]) -> str:
+    """Return the last question, also one that was a button."""
     for message in reversed(shown):
         if isinstance(message, ToolMessage) and message.name == ASK:
-            return detect_language(plain_text(message.text))
-        if isinstance(message, HumanMessage):
-            return detect_language(_own_text(message))
-    return "en"
+            return plain_text(message.text)
+        if isinstance(message, HumanMessage) and is_from_person(message):
+            return _own_text(message)
+    return ""
 
 
 def _tables_of(message: AnyMessage | BaseMessage) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import venv
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,8 @@ from agent.errors import ModelUnavailable
 from agent.guide.model import GuideChatModel
 from agent.guide.wording import load_wording
 from agent.models.providers import PROVIDERS
+from agent.sandbox.bubblewrap import PYTHON_FOLDER
+from agent.shared.install_hints import SETUP_SANDBOX
 from tests.platforms.web.serving import World, world
 
 pytestmark = pytest.mark.may_block
@@ -25,6 +30,10 @@ async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     for variable in ("ROEBOT_MODEL", *(name for one in PROVIDERS for name in one.variables)):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    # The tests' own environment has what the sandbox's has.
+    python = tmp_path / PYTHON_FOLDER
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.symlink_to(sys.prefix)
     async with world(tmp_path, graph="lead_agent") as found:
         yield found
 
@@ -42,6 +51,7 @@ async def press(service: World, turn: dict[str, Any], choice: str) -> dict[str, 
     return await service.turn(answer.json()["turn"])
 
 
+@pytest.mark.bubblewrap
 async def test_its_buttons_lead_to_an_approval_and_back(service: World) -> None:
     conversation = await service.open()
     shown = await ask(service, conversation, "What can you do for my team?")
@@ -56,6 +66,35 @@ async def test_its_buttons_lead_to_an_approval_and_back(service: World) -> None:
     assert "(#/models/connect)" in again["parts"][-1]["text"]
 
 
+@pytest.mark.bubblewrap
+async def test_a_chart_that_can_not_be_drawn_needs_no_approval(service: World) -> None:
+    python = service.home / PYTHON_FOLDER
+    python.unlink()
+    venv.create(python)
+    conversation = await service.open()
+    shown = await ask(service, conversation, "What can you do for my team?")
+    assert EN["suggest_chart"] not in shown["parts"][-1]["choices"]
+    assert EN["suggest_sum"] in shown["parts"][-1]["choices"]
+    for wording in (EN, ZH):
+        refused = await ask(service, conversation, wording["suggest_chart"])
+        assert refused["parts"][-1]["text"] == wording["no_packages"].format(command=SETUP_SANDBOX)
+    # The service needs no restart.
+    shutil.rmtree(python)
+    python.symlink_to(sys.prefix)
+    asked = await ask(service, conversation, EN["suggest_chart"])
+    assert "chart.py" in asked["parts"][-1]["text"]
+
+
+@pytest.mark.bubblewrap
+async def test_a_chinese_chart_has_chinese_labels(service: World) -> None:
+    asked = await ask(service, await service.open(), ZH["suggest_chart"])
+    assert "chart.py" in asked["parts"][-1]["text"]
+    drawn = await press(service, asked, asked["parts"][-1]["choices"][0])
+    assert any(ZH["drawn_sample"] in part["text"] for part in drawn["parts"])
+    assert any(part["image"] for part in drawn["parts"])
+
+
+@pytest.mark.bubblewrap
 async def test_who_rejects_a_call_with_other_words_gets_an_answer_to_them(service: World) -> None:
     conversation = await service.open()
     await ask(service, conversation, "用示例数据画一张图表")
